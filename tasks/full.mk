@@ -44,7 +44,7 @@ ASAN = RUSTFLAGS="-Zsanitizer=address" $(CARGO) +nightly test --locked --target 
 asan:
 	$(ASAN) --no-fail-fast --lib -p breezeway-os -p breezeway-shm -p breezeway -p breezeway-tokio -p breezeway-shmipc -p breezeway-thrift
 	$(ASAN) -p breezeway-shm --test endpoints
-	$(ASAN) -p breezeway --test sessions -- channels::
+	$(ASAN) -p breezeway --test sessions -- shared::
 	$(ASAN) -p breezeway-tokio --test sessions -- --skip examples::
 
 ## ThreadSanitizer over pools, channels and hand-offs: some six minutes (needs a nightly and perl).

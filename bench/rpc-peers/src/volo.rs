@@ -7,9 +7,9 @@ use std::path::Path;
 use ::volo::FastStr;
 use ::volo::net::Address;
 use anyhow::{Result, ensure};
-use breezeway::Session;
+use breezeway::ExclusiveSession;
 use breezeway_rpc::AsyncThriftClient;
-use breezeway_tokio::Channel;
+use breezeway_tokio::Session;
 use volo_thrift::ServerError;
 
 use crate::ours::{self, AsyncEchoClient, EchoClient};
@@ -130,15 +130,15 @@ pub(crate) async fn beside() -> Result<()> {
     let places = Places { folder: tempfile::tempdir()? };
     let _servers = places.start()?;
     let (shm, unix) = (places.path("shm"), places.path("unix"));
-    let shm = AsyncEchoClient::new(Channel::connect(&format!("shm:{shm}").parse()?).await?);
-    let native = AsyncEchoClient::new(Channel::connect(&format!("unix:{unix}").parse()?).await?);
+    let shm = AsyncEchoClient::new(Session::connect(&format!("shm:{shm}").parse()?).await?);
+    let native = AsyncEchoClient::new(Session::connect(&format!("unix:{unix}").parse()?).await?);
     let volo_path = places.path("volo");
     let to_volo =
         AsyncEchoClient::new(AsyncThriftClient::new(format!("unix:{volo_path}").parse()?));
     let volo = client!(&volo_path);
     let from_volo = client!(&unix);
 
-    let session = Session::connect(&places.in_place().parse()?)?;
+    let session = ExclusiveSession::connect(&places.in_place().parse()?)?;
     let in_place = EchoClient::new(RefCell::new(session));
 
     let list = rows();
@@ -198,7 +198,7 @@ pub(crate) async fn beside_paced() -> Result<()> {
     let places = Places { folder: tempfile::tempdir()? };
     let _servers = places.start()?;
     let shm = places.path("shm");
-    let shm = AsyncEchoClient::new(Channel::connect(&format!("shm:{shm}").parse()?).await?);
+    let shm = AsyncEchoClient::new(Session::connect(&format!("shm:{shm}").parse()?).await?);
     let volo = client!(&places.path("volo"));
     let ours = async || ours::call_five(&shm).await;
     let volo_five = async || {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use breezeway_tokio::{Channel, Server, Stream};
+use breezeway_tokio::{Session, Server, Stream};
 
 pub(crate) async fn serve(path: &Path, size: usize, says_so: bool) -> Result<()> {
     let server = Server::bind(&format!("shm:{}", path.display()).parse()?)?;
@@ -26,11 +26,11 @@ pub(crate) async fn serve(path: &Path, size: usize, says_so: bool) -> Result<()>
     Ok(())
 }
 
-pub(crate) struct Client(Channel);
+pub(crate) struct Client(Session);
 
 impl Client {
     pub(crate) async fn connect(path: &Path) -> Result<Self> {
-        Ok(Self(Channel::connect(&format!("shm:{}", path.display()).parse()?).await?))
+        Ok(Self(Session::connect(&format!("shm:{}", path.display()).parse()?).await?))
     }
 
     pub(crate) async fn open(&self, size: usize) -> Result<Talk> {

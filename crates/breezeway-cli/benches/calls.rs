@@ -1,4 +1,4 @@
-//! The cost of a call with a time-out, and through a `Client`, beside the plain call of a session.
+//! The cost of a call with a time-out, and through a `Pool`, beside the plain call of a session.
 //!
 //! `cargo bench -p breezeway-cli --bench calls` takes half a minute. One thread on one CPU calls a
 //! server on another one, both busy; payload is written and compared. The ways take turns; a ratio
@@ -10,7 +10,7 @@ use std::error::Error;
 use std::process::Command;
 use std::time::Duration;
 
-use breezeway::{Address, Client, ClientOptions, Session, SessionOptions, WaitPolicy};
+use breezeway::{Address, ClientOptions, ExclusiveSession, Pool, SessionOptions, WaitPolicy};
 use breezeway_measure::load::{Extent, closed_loop, methods::ECHO};
 use breezeway_measure::machine::{Cpus, Machine, pin};
 use breezeway_measure::pattern;
@@ -34,7 +34,7 @@ fn check(reply: &[u8], round: u64) -> Result<(), Failure> {
 
 fn session(address: &Address, size: usize, timeout: Option<Duration>) -> Result<Call, Failure> {
     let options = SessionOptions::new().wait(WaitPolicy::Busy).call_timeout(timeout);
-    let mut session = Session::connect_with(address, &options)?;
+    let mut session = ExclusiveSession::connect_with(address, &options)?;
     let (mut request, mut reply) = (vec![0; size], vec![0; size]);
     Ok(Box::new(move |round| {
         pattern::fill(&mut request, pattern::seed(round));
@@ -45,7 +45,7 @@ fn session(address: &Address, size: usize, timeout: Option<Duration>) -> Result<
 
 fn client(address: &Address, size: usize) -> Result<Call, Failure> {
     let session = SessionOptions::new().wait(WaitPolicy::Busy);
-    let client = Client::connect_with(address, ClientOptions::new().session(session))?;
+    let client = Pool::connect_with(address, ClientOptions::new().session(session))?;
     let (mut request, mut reply) = (vec![0; size], vec![0; size]);
     Ok(Box::new(move |round| {
         pattern::fill(&mut request, pattern::seed(round));
@@ -81,11 +81,11 @@ fn measure(server: &Server, size: usize) -> Result<(), Failure> {
         }
         rounds.push(times);
     }
-    let names = ["with a time-out", "Client::call", "the same again"];
+    let names = ["with a time-out", "Pool::call", "the same again"];
     for (column, name) in names.into_iter().enumerate() {
         let ratios = rounds.iter().map(|times| times[column + 1] / times[0]);
         let Spread { q1, median, q3, .. } = Spread::of(ratios).ok_or("no round")?;
-        println!("{size:>6} B  {name:<16} {median:.3} x Session::call ({q1:.3}-{q3:.3})");
+        println!("{size:>6} B  {name:<16} {median:.3} x ExclusiveSession::call ({q1:.3}-{q3:.3})");
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use std::error::Error;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, Session, SessionOptions};
+use breezeway::{Address, ExclusiveSession, SessionOptions};
 use breezeway_measure::load::{self, Extent, Load, Pattern, Touch};
 use breezeway_measure::machine::{Cpus, Machine};
 use breezeway_measure::process::Server;
@@ -73,7 +73,7 @@ fn rows() -> Vec<Row> {
 
 fn connect(address: &Address) -> Result<Duration, Failure> {
     let start = Instant::now();
-    let session = Session::connect(address)?;
+    let session = ExclusiveSession::connect(address)?;
     let elapsed = start.elapsed();
     drop(session);
     Ok(elapsed)
@@ -91,7 +91,7 @@ fn visit(address: &Address, size: usize, ready: u64) -> Result<Duration, Failure
     let options = SessionOptions::new().prefault(ready);
     let load = messages(Pattern::PingPong, size, 1, 1);
     let start = Instant::now();
-    let mut session = Session::connect_with(address, &options)?;
+    let mut session = ExclusiveSession::connect_with(address, &options)?;
     load::first_messages(&load, &mut session)?;
     drop(session);
     Ok(start.elapsed())
@@ -106,7 +106,7 @@ fn first(
     let options = SessionOptions::new();
     let under_way = size as u64 * u64::from(depth);
     let options = if under_way > 32 << 20 { options.cap(LARGE_CAP) } else { options };
-    let mut session = Session::connect_with(address, &options)?;
+    let mut session = ExclusiveSession::connect_with(address, &options)?;
     load::first_messages(&messages(pattern, size, depth, FIRST), &mut session)
 }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use breezeway::{Address, Call, Server, ServerOptions, Session};
+use breezeway::{Address, Call, ExclusiveSession, Server, ServerOptions};
 use breezeway_measure::machine::{Cpus, Machine};
 use breezeway_os::clock;
 
@@ -63,7 +63,7 @@ struct Ran {
     thread: Vec<u8>,
 }
 
-fn call(session: &mut Session, method: u32) -> Result<Ran, Failure> {
+fn call(session: &mut ExclusiveSession, method: u32) -> Result<Ran, Failure> {
     let reply = session.call(method, b"")?.to_vec();
     let (times, thread) = reply.split_at_checked(16).ok_or("a short reply")?;
     let [begin, end] = [0, 8].map(|at| times[at..].first_chunk().copied().map(u64::from_le_bytes));
@@ -108,7 +108,7 @@ impl Drop for Serving {
 /// served during them.
 fn wait_beside_slow_calls(address: &Address) -> Result<([Vec<Quick>; 2], Vec<Ran>), Failure> {
     let mut sessions = (0..=SESSIONS)
-        .map(|_| Ok(Session::connect(address)?))
+        .map(|_| Ok(ExclusiveSession::connect(address)?))
         .collect::<Result<Vec<_>, Failure>>()?;
     let mut slow = sessions.pop().ok_or("no session")?;
     let worker = call(&mut slow, SLOW)?.thread;

@@ -18,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, Call, Server, Session};
+use breezeway::{Address, Call, ExclusiveSession, Server};
 use breezeway_measure::machine::{Cpus, Machine};
 use breezeway_measure::statistics::Spread;
 use breezeway_os::cpu;
@@ -118,7 +118,7 @@ fn kernel_memory() -> Result<f64, Failure> {
 }
 
 /// The median time of a call, in nanoseconds.
-fn p50(session: &mut Session) -> Result<f64, Failure> {
+fn p50(session: &mut ExclusiveSession) -> Result<f64, Failure> {
     let (end, mut times) = (Instant::now() + TURN, Vec::new());
     loop {
         let start = Instant::now();
@@ -151,8 +151,8 @@ fn main() -> Result<(), Failure> {
     let (crowded, empty) = (Serving::start(&places[0])?, Serving::start(&places[1])?);
     // Pinned here, because the servers would have inherited it.
     cpu::pin_current_thread(cpus.measurer)?;
-    let mut alone = Session::connect(&places[1])?;
-    let mut among = Session::connect(&places[0])?;
+    let mut alone = ExclusiveSession::connect(&places[1])?;
+    let mut among = ExclusiveSession::connect(&places[0])?;
     for session in [&mut alone, &mut among] {
         p50(session)?;
     }
@@ -160,7 +160,7 @@ fn main() -> Result<(), Failure> {
     let before = [crowded.private_memory()?, crowded.shared_memory()?, kernel_memory()?];
     let mut idle = Vec::new();
     for _ in 0..SESSIONS {
-        let mut session = Session::connect(&places[0])?;
+        let mut session = ExclusiveSession::connect(&places[0])?;
         session.call(0, REQUEST)?;
         idle.push(session);
     }

@@ -17,7 +17,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{Channel, ErrorCode, Incoming, Message, ServerChannel, SessionOptions, Stream};
+use breezeway::{ErrorCode, Incoming, Message, ServerSession, Session, SessionOptions, Stream};
 use breezeway_measure::machine::{Cpus, Machine};
 use breezeway_measure::statistics::Spread;
 
@@ -64,7 +64,7 @@ fn serve(folder: &Path) -> Result<(), Failure> {
 }
 
 fn receive_shared(socket: UnixStream) -> Result<(), Failure> {
-    let server = ServerChannel::from_socket(socket.into(), &options())?;
+    let server = ServerSession::from_socket(socket.into(), &options())?;
     let (frames, to_read) = mpsc::channel::<(u32, Message)>();
     let reading = thread::spawn(move || {
         let mut kept = VecDeque::new();
@@ -195,13 +195,13 @@ fn rates(
 }
 
 fn shared_frames(folder: &Path, method: u32) -> Result<Rates, Failure> {
-    let channel = connect(folder)?;
+    let session = connect(folder)?;
     let send = |number| {
-        let mut frame = channel.reserve(FRAME)?;
+        let mut frame = session.reserve(FRAME)?;
         make(frame.bytes_mut(), number, method == TOUCHED);
-        Ok(channel.post_space(method, frame)?)
+        Ok(session.post_space(method, frame)?)
     };
-    rates(send, || Ok(channel.call(0, &[])?.bytes().u64_le_at(0).ok_or("no count")?))
+    rates(send, || Ok(session.call(0, &[])?.bytes().u64_le_at(0).ok_or("no count")?))
 }
 
 fn plain_frames(folder: &Path, method: u32) -> Result<Rates, Failure> {
@@ -241,9 +241,9 @@ fn measure_frames(folder: &Path) -> Result<(), Failure> {
 
 // ---- a reader that sleeps ----
 
-fn connect(folder: &Path) -> Result<Channel, Failure> {
+fn connect(folder: &Path) -> Result<Session, Failure> {
     let socket = UnixStream::connect(folder.join("shared.sock"))?;
-    Ok(Channel::from_socket(socket.into(), &options())?)
+    Ok(Session::from_socket(socket.into(), &options())?)
 }
 
 /// Round trips on a stream for some time: their p50 and p99 in microseconds.
@@ -264,11 +264,11 @@ fn round_trips(stream: &mut Stream, time: Duration) -> Result<[f64; 2], Failure>
 }
 
 fn measure_sleeping_reader(folder: &Path) -> Result<(), Failure> {
-    let channel = connect(folder)?;
-    let mut stream = channel.open(ECHO, None)?;
+    let session = connect(folder)?;
+    let mut stream = session.open(ECHO, None)?;
     round_trips(&mut stream, Duration::from_millis(500))?;
     let alone = round_trips(&mut stream, SLEEP / 2)?;
-    let mut stuck = channel.open(ASLEEP, None)?;
+    let mut stuck = session.open(ASLEEP, None)?;
     // Until its window is full.
     let soon = Instant::now() + Duration::from_millis(100);
     while stuck.sender().send_until(&[7; SIZE], soon).is_ok() {}

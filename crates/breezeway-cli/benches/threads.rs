@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, Call, Channel, Server, Session};
+use breezeway::{Address, Call, ExclusiveSession, Server, Session};
 use breezeway_measure::machine::{Cpus, Machine};
 use breezeway_measure::statistics::Spread;
 
@@ -45,7 +45,7 @@ impl Places {
 
     /// Callers of one way, one for each thread.
     fn callers(&self, way: &str, threads: usize) -> Result<Vec<Caller>, Failure> {
-        let channel = Channel::connect(&self.address)?;
+        let channel = Session::connect(&self.address)?;
         (0..threads)
             .map(|_| -> Result<Caller, Failure> {
                 Ok(match way {
@@ -54,7 +54,7 @@ impl Places {
                         Box::new(move |request| check(&channel.call(0, request)?.to_vec(), request))
                     }
                     "own" => {
-                        let mut session = Session::connect(&self.address)?;
+                        let mut session = ExclusiveSession::connect(&self.address)?;
                         Box::new(move |request| check(&session.call(0, request)?.to_vec(), request))
                     }
                     _ => {

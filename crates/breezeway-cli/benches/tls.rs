@@ -10,7 +10,7 @@ use std::error::Error;
 use std::path::Path;
 use std::process::Command;
 
-use breezeway::{Address, Session, SessionOptions, Tls, WaitPolicy};
+use breezeway::{Address, ExclusiveSession, SessionOptions, Tls, WaitPolicy};
 use breezeway_adversary::certificates::{Authority, Issued, Valid};
 use breezeway_measure::load::{
     Extent, closed_loop,
@@ -36,8 +36,8 @@ struct Side {
 }
 
 impl Side {
-    fn session(&self) -> Result<Session, Failure> {
-        Ok(Session::connect_with(&self.server.address.parse::<Address>()?, &self.options)?)
+    fn session(&self) -> Result<ExclusiveSession, Failure> {
+        Ok(ExclusiveSession::connect_with(&self.server.address.parse::<Address>()?, &self.options)?)
     }
 }
 
@@ -82,7 +82,7 @@ fn open(side: &Side) -> Result<Work, Failure> {
     let (address, options) = (side.server.address.parse::<Address>()?, side.options.clone());
     Ok(Box::new(move || {
         p50(|_| {
-            let session = Session::connect_with(&address, &options)?;
+            let session = ExclusiveSession::connect_with(&address, &options)?;
             drop(session);
             Ok(())
         })

@@ -6,7 +6,7 @@ mod grpc;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, CallError, Channel, ErrorCode, Session};
+use breezeway::{Address, CallError, ErrorCode, ExclusiveSession, Session};
 use breezeway_measure::load::{self, Extent, Load, Measurement, Pattern, Runtime, Spread, Touch};
 use breezeway_measure::report::bench::{Report, Setup};
 use breezeway_os::{clock, cpu};
@@ -261,7 +261,7 @@ fn measure_calls(args: &Args, address: &Address) -> Result<Measurement, Failure>
         return load::tasks::on_tasks(&load, address, &options, spread, || progress.show());
     }
     if !spread.is_exclusive() {
-        let channel = Channel::connect_with(address, &options)?;
+        let channel = Session::connect_with(address, &options)?;
         let progress = Progress::new(args);
         return load::on_channel(&load, &channel, spread, || progress.show());
     }
@@ -389,12 +389,12 @@ fn print(
 }
 
 /// Opens a session; its ring, unless it is set, has room for the calls in flight.
-fn open(args: &Args, address: &Address) -> Result<Session, Failure> {
+fn open(args: &Args, address: &Address) -> Result<ExclusiveSession, Failure> {
     let default = args.session.options();
     let depth = args.depth.next_power_of_two();
     let makes_room = depth > 128 && args.session.ring_capacity.is_none();
     let options = if makes_room { default.ring_capacity(2 * depth) } else { default };
-    let session = Session::connect_with(address, &options)?;
+    let session = ExclusiveSession::connect_with(address, &options)?;
     if args.depth as usize > session.max_in_flight() {
         let most = session.max_in_flight();
         return Err(format!(

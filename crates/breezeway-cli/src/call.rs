@@ -169,8 +169,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     };
     let thrift = |framing| ThriftClient::with_framing(address.clone(), framing);
     match args.framing {
-        Framing::Native => call.perform(breezeway::Channel::connect(address)?),
-        Framing::Auto => match breezeway::Channel::connect(address) {
+        Framing::Native => call.perform(breezeway::Session::connect(address)?),
+        Framing::Auto => match breezeway::Session::connect(address) {
             Ok(channel) => call.perform(channel),
             Err(error) if speaks_otherwise(&error) => {
                 let outcome = call.perform(thrift(ThriftFraming::TtHeader));

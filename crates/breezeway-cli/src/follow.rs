@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use breezeway::{Address, Client, ClientOptions, SessionOptions};
+use breezeway::{Address, ClientOptions, Pool, SessionOptions};
 use breezeway_measure::load::methods::ECHO;
 use breezeway_measure::load::{Load, Measurement, Rate, closed_loop, open_loop};
 use breezeway_measure::pattern;
@@ -37,10 +37,10 @@ pub(crate) fn connect(
     address: &Address,
     session: SessionOptions,
     follows: bool,
-) -> Result<Client, Failure> {
+) -> Result<Pool, Failure> {
     let options = ClientOptions::new().session(session);
     let options = if follows { options.wait_for_server(SERVER_WAIT) } else { options };
-    Ok(Client::connect_with(address, options)?)
+    Ok(Pool::connect_with(address, options)?)
 }
 
 pub(crate) fn exchange(

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use breezeway_tokio::Channel as Session;
+use breezeway_tokio::Session;
 use http::{Request, Response};
 use tonic::body::Body;
 use tonic::{Status, transport};

@@ -10,7 +10,7 @@ use breezeway::{
     Address, Carrier, ConnectError, ForeignConnection, HandshakeError, HelloError, Place,
     SessionOptions, TlsError,
 };
-use breezeway_tokio::{Channel, ForeignStream, on_a_thread};
+use breezeway_tokio::{ForeignStream, Session, on_a_thread};
 use http::Uri;
 use hyper_util::rt::TokioIo;
 use tower_service::Service;
@@ -28,7 +28,7 @@ const HTTP2: &[u8] = b"h2";
 
 /// Result of connecting in the native gear.
 pub(crate) enum Connected {
-    Session(Channel, ConnectInfo),
+    Session(Session, ConnectInfo),
     /// The server supports only HTTP/2.
     Http2,
 }
@@ -41,7 +41,7 @@ pub(crate) async fn native(
     let options = &session(options.clone(), GRPC);
     let mut failures = Vec::new();
     for place in address.places() {
-        match Channel::connect_with(&place.clone().into(), options).await {
+        match Session::connect_with(&place.clone().into(), options).await {
             Ok(channel) if channel.service() == GRPC => {
                 let (peer, carrier) = (channel.peer().clone(), channel.carrier());
                 let info = ConnectInfo { peer, carrier, gear: Gear::Native };
@@ -120,7 +120,7 @@ impl Connector {
         };
         let mut tries = 0;
         loop {
-            let channel = Channel::connect_with(&place.clone().into(), &self.options).await?;
+            let channel = Session::connect_with(&place.clone().into(), &self.options).await?;
             match channel.open(CONNECTION, None).await {
                 Ok(stream) => {
                     let (time, _) = self.options.timeouts();

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use breezeway::Session;
+use breezeway::ExclusiveSession;
 use breezeway_os::{clock, shortage};
 use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
@@ -222,7 +222,7 @@ struct Runs {
 /// server does not confirm.
 pub fn on_sessions(
     load: &Load,
-    mut sessions: Vec<Session>,
+    mut sessions: Vec<ExclusiveSession>,
     progress: impl FnMut(),
 ) -> Result<Measurement, Failure> {
     let first = sessions.first_mut().ok_or("a run needs at least one session")?;
@@ -244,7 +244,7 @@ pub fn on_sessions(
 /// # Errors
 ///
 /// Fails like [`on_sessions`].
-pub fn first_messages(load: &Load, session: &mut Session) -> Result<Duration, Failure> {
+pub fn first_messages(load: &Load, session: &mut ExclusiveSession) -> Result<Duration, Failure> {
     clock::calibrate();
     let before = match load.pattern {
         Pattern::OneWay => Some(one_way::tally(session)?),
@@ -258,7 +258,11 @@ pub fn first_messages(load: &Load, session: &mut Session) -> Result<Duration, Fa
     Ok(elapsed)
 }
 
-fn run_session(load: &Load, until: Until, session: &mut Session) -> Result<Outcome, Failure> {
+fn run_session(
+    load: &Load,
+    until: Until,
+    session: &mut ExclusiveSession,
+) -> Result<Outcome, Failure> {
     match load.pattern {
         Pattern::PingPong => ping_pong::run(load, session, until),
         Pattern::Cold => Err("a cold start opens its sessions itself".into()),

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use breezeway::{Call, Handled, ServerOptions, Session, SessionOptions, WaitPolicy};
+use breezeway::{Call, ExclusiveSession, Handled, ServerOptions, SessionOptions, WaitPolicy};
 use breezeway_os::cpu;
 use breezeway_rpc::thrift::to_vec;
 use breezeway_rpc::{Context, Server};
@@ -92,7 +92,7 @@ fn compare() -> Result<(), Box<dyn Error>> {
     for _ in 0..ROUNDS {
         // One server at a time, because each takes all of its CPU.
         let served = Served::start("serve-echo", &address("echo"))?;
-        let mut session = Session::connect_with(&address("echo").parse()?, &busy())?;
+        let mut session = ExclusiveSession::connect_with(&address("echo").parse()?, &busy())?;
         let mut reply = [0; 104];
         raw.push(time(|| {
             // The reply is read, as a service's reply is.
@@ -104,7 +104,7 @@ fn compare() -> Result<(), Box<dyn Error>> {
         }));
         drop((session, served));
         let served = Served::start("serve-service", &address("service"))?;
-        let session = Session::connect_with(&address("service").parse()?, &busy())?;
+        let session = ExclusiveSession::connect_with(&address("service").parse()?, &busy())?;
         let fives = FivesClient::new(RefCell::new(session));
         service.push(time(|| drop(black_box(fives.echo(five.clone())))));
         drop((fives, served));

@@ -11,7 +11,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use breezeway::{Call, Handled, ServerOptions, Session, SessionOptions, TrustedPeer, WaitPolicy};
+use breezeway::{
+    Call, ExclusiveSession, Handled, ServerOptions, SessionOptions, TrustedPeer, WaitPolicy,
+};
 use breezeway_os::cpu;
 use breezeway_rpc::thrift::{Encode, to_vec};
 use breezeway_rpc::{Context, Method, Server, Written};
@@ -217,7 +219,7 @@ fn measure(method: &str, arguments: &impl Encode) -> Result<(), Box<dyn Error>> 
             // One server at a time, because each takes all of its CPU.
             let address = format!("shm:{}/{kind}.sock", folder.path().display());
             let served = Served::start(kind, &address)?;
-            let mut session = Session::connect_with(&address.parse()?, &busy())?;
+            let mut session = ExclusiveSession::connect_with(&address.parse()?, &busy())?;
             let mut reply = vec![0; bytes.len()];
             times.push(time(|| {
                 if let Ok(replied) = session.call(number, black_box(&bytes)) {

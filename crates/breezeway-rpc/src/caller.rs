@@ -68,7 +68,7 @@ impl CallOptions {
     }
 
     /// Records the route of the last attempt of the last call, if the channel is a
-    /// [`breezeway_tokio::Channel`].
+    /// [`breezeway_tokio::Session`].
     #[cfg(feature = "tower")]
     pub fn receive_route(mut self, route: &Route) -> Self {
         self.route = Some(route.clone());

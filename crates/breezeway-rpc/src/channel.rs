@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use breezeway::{CallError, Client, PooledSession, Session};
+use breezeway::{CallError, ExclusiveSession, Pool, PooledSession};
 
 use crate::bytes::{INLINE, decode, decode_into, keep_buffer, take_buffer};
 use crate::caller::CallOptions;
@@ -13,10 +13,10 @@ use crate::thrift::{self, Encode, encode_slice, encode_vec};
 
 /// Carries calls to a server.
 ///
-/// * [`breezeway::Client`], a pool: each call has a session for itself. For threads that share it.
-/// * [`breezeway::Channel`], one session that threads share.
-/// * [`breezeway::ChannelClient`], the same, with a session that is replaced when its server is.
-/// * `RefCell<`[`breezeway::Session`]`>`: one thread, one session, and the fastest.
+/// * [`breezeway::Pool`], a pool: each call has a session for itself. For threads that share it.
+/// * [`breezeway::Session`], one session that threads share.
+/// * [`breezeway::Client`], the same, with a session that is replaced when its server is.
+/// * `RefCell<`[`breezeway::ExclusiveSession`]`>`: one thread, one session, and the fastest.
 pub trait Channel {
     /// Calls a method and waits for its reply.
     fn call<A: thrift::Call>(
@@ -55,7 +55,7 @@ impl<C: Channel> Channel for &C {
     }
 }
 
-impl Channel for RefCell<Session> {
+impl Channel for RefCell<ExclusiveSession> {
     #[inline]
     fn call<A: thrift::Call>(
         &self,
@@ -77,7 +77,7 @@ impl Channel for RefCell<Session> {
     }
 }
 
-impl Channel for Client {
+impl Channel for Pool {
     fn call<A: thrift::Call>(
         &self,
         method: &Method,
@@ -101,7 +101,7 @@ impl Channel for Client {
 
 /// Takes a session of a pool. Returns it with the remaining time of the call.
 fn pooled<'c>(
-    client: &'c Client,
+    client: &'c Pool,
     options: &CallOptions,
 ) -> Result<(PooledSession<'c>, Option<Duration>), Error> {
     let Some(deadline) = options.deadline() else {
@@ -115,7 +115,7 @@ fn pooled<'c>(
 /// Calls over a session, and writes the arguments into its ring or payload.
 #[inline]
 fn call<A: thrift::Call>(
-    session: &mut Session,
+    session: &mut ExclusiveSession,
     method: &Method,
     arguments: &A,
     options: &CallOptions,
@@ -140,7 +140,7 @@ fn call<A: thrift::Call>(
 }
 
 fn post<A: thrift::Call>(
-    session: &mut Session,
+    session: &mut ExclusiveSession,
     method: &Method,
     arguments: &A,
     options: &CallOptions,
@@ -163,9 +163,9 @@ fn without_metadata(options: &CallOptions) -> Result<(), Error> {
 /// Runs `act` on a session with this call timeout.
 #[inline]
 fn within<T>(
-    session: &mut Session,
+    session: &mut ExclusiveSession,
     timeout: Option<Duration>,
-    act: impl FnOnce(&mut Session) -> Result<T, Error>,
+    act: impl FnOnce(&mut ExclusiveSession) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let usual = timeout.map(|_| session.call_timeout());
     if usual.is_some() {
@@ -179,7 +179,7 @@ fn within<T>(
     outcome
 }
 
-impl Channel for breezeway::Channel {
+impl Channel for breezeway::Session {
     fn call<A: thrift::Call>(
         &self,
         method: &Method,
@@ -199,14 +199,14 @@ impl Channel for breezeway::Channel {
     }
 }
 
-impl Channel for breezeway::ChannelClient {
+impl Channel for breezeway::Client {
     fn call<A: thrift::Call>(
         &self,
         method: &Method,
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        let call = |channel: &breezeway::Channel, until| {
+        let call = |channel: &breezeway::Session, until| {
             call_until(channel, method, arguments, options, until)
         };
         self.retrying(options.timeout, call, Error::may_have_run)
@@ -218,7 +218,7 @@ impl Channel for breezeway::ChannelClient {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
-        let post = |channel: &breezeway::Channel, until| {
+        let post = |channel: &breezeway::Session, until| {
             post_until(channel, method, arguments, options, until)
         };
         self.retrying(options.timeout, post, Error::may_have_run)
@@ -228,7 +228,7 @@ impl Channel for breezeway::ChannelClient {
 /// Calls over a shared session until the deadline; a repeated call keeps the deadline of its first
 /// attempt.
 fn call_until<A: thrift::Call>(
-    channel: &breezeway::Channel,
+    channel: &breezeway::Session,
     method: &Method,
     arguments: &A,
     options: &CallOptions,
@@ -249,7 +249,7 @@ fn call_until<A: thrift::Call>(
 
 /// Posts like [`call_until`], for a oneway call, which waits only for room.
 fn post_until<A: thrift::Call>(
-    channel: &breezeway::Channel,
+    channel: &breezeway::Session,
     method: &Method,
     arguments: &A,
     options: &CallOptions,

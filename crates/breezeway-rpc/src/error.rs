@@ -70,7 +70,7 @@ pub enum Error {
     #[error("the server has ended the stream; receive, to learn why")]
     StreamEnded,
     /// A session of one caller carries no metadata.
-    #[error("a session or a pool of them carries no metadata; call over a breezeway::Channel")]
+    #[error("a session or a pool of them carries no metadata; call over a breezeway::Session")]
     NoMetadata,
     /// A name or value of the metadata is too long for its 16-bit length.
     #[error("a name or value of the metadata is longer than 65535 bytes")]

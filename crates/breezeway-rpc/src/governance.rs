@@ -15,7 +15,7 @@
 //! use tower::ServiceBuilder;
 //!
 //! // For a generated client: `AsyncUsersClient::new(governed(channel))`.
-//! fn governed(channel: breezeway_tokio::Channel) -> impl breezeway_rpc::AsyncChannel {
+//! fn governed(channel: breezeway_tokio::Session) -> impl breezeway_rpc::AsyncChannel {
 //!     let service = ServiceBuilder::new()
 //!         .load_shed()
 //!         .concurrency_limit(64)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use breezeway_tokio::{Address, Channel, ErrorCode, OwnedCall, ReplyError, Server, Stream};
+use breezeway_tokio::{Address, ErrorCode, OwnedCall, ReplyError, Server, Session, Stream};
 use tokio::sync::watch;
 
 const ADD: u32 = 1;
@@ -42,10 +42,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         move |_, opened| stream(values.clone(), opened),
     ));
 
-    let channel = Channel::connect(&address).await?;
-    let mut watched = channel.open(0, None).await?;
+    let session = Session::connect(&address).await?;
+    let mut watched = session.open(0, None).await?;
     for amount in 1..=4u64 {
-        let sum = channel.call(ADD, &amount.to_le_bytes()).await?;
+        let sum = session.call(ADD, &amount.to_le_bytes()).await?;
         println!("added {amount}: {}", sum.bytes().u64_le_at(0).expect("8 bytes"));
     }
     while let Some(message) = watched.receive().await? {
@@ -55,6 +55,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     stopper.stop();
-    drop((watched, channel));
+    drop((watched, session));
     Ok(serving.await??)
 }

@@ -8,12 +8,12 @@ use breezeway::{
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{sleep, timeout_at};
 
-use crate::channel::Channel;
+use crate::session::Session;
 
 /// Number of times that a call is sent again that never ran because the server was about to end.
 const RESENDS: u32 = 16;
 
-/// Client whose tasks share one [`Channel`] at a time. A new channel replaces it for new calls and
+/// Client whose tasks share one [`Session`] at a time. A new session replaces it for new calls and
 /// streams once it has ended or its server goes away for a successor. Calls and streams in flight
 /// continue on the old one.
 ///
@@ -27,14 +27,14 @@ const RESENDS: u32 = 16;
 /// let options = ClientOptions::new().wait_for_server(std::time::Duration::from_secs(5));
 /// let client = Client::connect_with(&"shm:/run/echo.sock".parse()?, options).await?;
 /// let reply = client.call(0, b"hello").await?;
-/// let stream = client.channel().await?.open(1, None).await?;
+/// let stream = client.session().await?.open(1, None).await?;
 /// # Ok(())
 /// # }
 /// ```
 pub struct Client {
     address: Address,
     options: ClientOptions,
-    channel: Mutex<Channel>,
+    session: Mutex<Session>,
 }
 
 impl Client {
@@ -50,16 +50,16 @@ impl Client {
         options: ClientOptions,
     ) -> Result<Self, ConnectError> {
         options.validate()?;
-        let channel = Mutex::new(connect(address, &options, None).await?);
-        Ok(Self { address: address.clone(), options, channel })
+        let session = Mutex::new(connect(address, &options, None).await?);
+        Ok(Self { address: address.clone(), options, session })
     }
 
     /// Returns the session for new streams, or for many calls. Callers ask for it again for each of
     /// them, and drop it afterwards, because a server that goes away waits for that. Waits for a
     /// server for no longer than a call does, and until no other task waits for it.
-    pub async fn channel(&self) -> Result<Channel, ConnectError> {
+    pub async fn session(&self) -> Result<Session, ConnectError> {
         let until = self.until();
-        self.usable(self.channel.lock().await, until).await
+        self.usable(self.session.lock().await, until).await
     }
 
     /// Returns the deadline of a call that begins now.
@@ -68,30 +68,30 @@ impl Client {
         Instant::now().checked_add(self.options.call_time()?)
     }
 
-    /// Returns the session like [`Self::channel`], for a call: another task may be waiting for the
+    /// Returns the session like [`Self::session`], for a call: another task may be waiting for the
     /// server. Fails at `until`.
     #[doc(hidden)]
-    pub async fn channel_until(&self, until: Option<Instant>) -> Result<Channel, ClientError> {
-        let channel = match (self.channel.try_lock(), until) {
-            (Ok(channel), _) => channel,
-            (Err(_), None) => self.channel.lock().await,
+    pub async fn session_until(&self, until: Option<Instant>) -> Result<Session, ClientError> {
+        let session = match (self.session.try_lock(), until) {
+            (Ok(session), _) => session,
+            (Err(_), None) => self.session.lock().await,
             (Err(_), Some(until)) => {
-                let locked = timeout_at(until.into(), self.channel.lock()).await;
+                let locked = timeout_at(until.into(), self.session.lock()).await;
                 locked.map_err(|_| CallError::DeadlinePassed)?
             }
         };
-        Ok(self.usable(channel, until).await?)
+        Ok(self.usable(session, until).await?)
     }
 
     async fn usable(
         &self,
-        mut channel: MutexGuard<'_, Channel>,
+        mut session: MutexGuard<'_, Session>,
         until: Option<Instant>,
-    ) -> Result<Channel, ConnectError> {
-        if channel.is_going_away() {
-            *channel = connect(&self.address, &self.options, until).await?;
+    ) -> Result<Session, ConnectError> {
+        if session.is_going_away() {
+            *session = connect(&self.address, &self.options, until).await?;
         }
-        Ok(channel.clone())
+        Ok(session.clone())
     }
 
     /// Calls `method` with a copy of `request`, and returns the reply. Dropping the future before
@@ -99,31 +99,31 @@ impl Client {
     pub async fn call(&self, method: u32, request: &[u8]) -> Result<Message, ClientError> {
         let until = self.until();
         for _ in 0..RESENDS {
-            let channel = self.channel_until(until).await?;
+            let session = self.session_until(until).await?;
             let called = match until {
-                None => channel.call(method, request).await,
-                // The channel's own timeout would restart with each attempt.
-                Some(until) => channel.call_until(method, request, until).await,
+                None => session.call(method, request).await,
+                // The session's own timeout would restart with each attempt.
+                Some(until) => session.call_until(method, request, until).await,
             };
             match called {
-                Err(error) if is_to_be_resent(&error, &channel) => {}
+                Err(error) if is_to_be_resent(&error, &session) => {}
                 outcome => return Ok(outcome?),
             }
         }
         Err(CallError::GoingAway.into())
     }
 
-    /// Sends a one-way message, as [`Channel::post`] does.
+    /// Sends a one-way message, as [`Session::post`] does.
     pub async fn post(&self, method: u32, message: &[u8]) -> Result<(), ClientError> {
         let until = self.until();
         for _ in 0..RESENDS {
-            let channel = self.channel_until(until).await?;
+            let session = self.session_until(until).await?;
             let posted = match until {
-                None => channel.post(method, message).await,
-                Some(until) => channel.post_until(method, message, until).await,
+                None => session.post(method, message).await,
+                Some(until) => session.post_until(method, message, until).await,
             };
             match posted {
-                Err(error) if is_to_be_resent(&error, &channel) => {}
+                Err(error) if is_to_be_resent(&error, &session) => {}
                 outcome => return Ok(outcome?),
             }
         }
@@ -131,8 +131,8 @@ impl Client {
     }
 }
 
-fn is_to_be_resent(error: &CallError, channel: &Channel) -> bool {
-    !error.may_have_run() && channel.is_going_away()
+fn is_to_be_resent(error: &CallError, session: &Session) -> bool {
+    !error.may_have_run() && session.is_going_away()
 }
 
 /// Connects to a server, and retries until `until` at most. It makes at least one attempt.
@@ -140,11 +140,11 @@ async fn connect(
     address: &Address,
     options: &ClientOptions,
     until: Option<Instant>,
-) -> Result<Channel, ConnectError> {
+) -> Result<Session, ConnectError> {
     let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
     let mut reconnecting = Reconnecting::within(options.server_wait().min(left));
     loop {
-        match Channel::connect_with(address, options.session_options()).await {
+        match Session::connect_with(address, options.session_options()).await {
             Err(error) => match reconnecting.pause_after(&error) {
                 Some(pause) => sleep(pause).await,
                 None => return Err(error),

@@ -287,7 +287,7 @@ mod tests {
     use tokio::time::{sleep, timeout};
 
     use super::AWAKE;
-    use crate::{Channel, Incoming};
+    use crate::{Incoming, Session};
 
     #[tokio::test]
     async fn drivers_that_sleep_or_have_ended_do_not_count_as_awake() {
@@ -297,19 +297,19 @@ mod tests {
             }
         };
         let patience = Duration::from_secs(30);
-        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let (session, server) = Session::pair(&SessionOptions::new()).await.unwrap();
         tokio::spawn(async move {
             while let Ok(Some(Incoming::Call(call))) = server.accept().await {
                 let _ = call.echo();
             }
         });
         for _ in 0..3 {
-            channel.call(0, b"x").await.unwrap();
+            session.call(0, b"x").await.unwrap();
             assert!(AWAKE.get() > 0, "a driver that has found something takes another turn");
             timeout(patience, all_sleep()).await.expect("both sleep");
         }
-        channel.call(0, b"x").await.unwrap();
-        drop(channel);
+        session.call(0, b"x").await.unwrap();
+        drop(session);
         timeout(patience, all_sleep()).await.expect("both have ended");
     }
 
@@ -318,7 +318,7 @@ mod tests {
         const ROUNDS: u64 = 500;
         // With a short bound, a slow or busy machine makes messages rare.
         let options = SessionOptions::new().spin_bound(std::time::Duration::from_secs(1));
-        let (channel, server) = Channel::pair(&options).await.unwrap();
+        let (session, server) = Session::pair(&options).await.unwrap();
         tokio::spawn(async move {
             while let Ok(Some(Incoming::Stream(_, mut stream))) = server.accept().await {
                 tokio::spawn(async move {
@@ -330,9 +330,9 @@ mod tests {
         });
         let mut streams = Vec::new();
         for _ in 0..4 {
-            streams.push(channel.open(0, None).await.unwrap());
+            streams.push(session.open(0, None).await.unwrap());
         }
-        let before = channel.channel.stats();
+        let before = session.session.stats();
         let tasks: Vec<_> = streams
             .into_iter()
             .map(|mut stream| {
@@ -347,7 +347,7 @@ mod tests {
         for task in tasks {
             task.await.unwrap();
         }
-        let rung = channel.channel.stats().totals.doorbells - before.totals.doorbells;
+        let rung = session.session.stats().totals.doorbells - before.totals.doorbells;
         assert!(rung < ROUNDS / 4, "{rung} doorbells in {ROUNDS} rounds");
     }
 }

@@ -5,7 +5,7 @@
 //! the session's socket is readable. An idle session costs no CPU.
 //!
 //! ```
-//! use breezeway_tokio::{Channel, Server};
+//! use breezeway_tokio::{Session, Server};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,8 +19,8 @@
 //!     call.reply(format!("hello {name}"))
 //! }));
 //!
-//! let channel = Channel::connect(&address).await?;
-//! assert_eq!(channel.call(0, b"world").await?.to_vec(), b"hello world");
+//! let session = Session::connect(&address).await?;
+//! assert_eq!(session.call(0, b"world").await?.to_vec(), b"hello world");
 //! stopper.stop();
 //! serving.await??;
 //! # Ok(())
@@ -40,28 +40,28 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-mod back_channel;
 mod bytes;
-mod channel;
 mod client;
 mod drive;
 mod foreign;
 mod handlers;
+mod opener;
+mod served;
 mod server;
-mod server_channel;
+mod server_session;
 mod session;
 mod space;
 mod stopper;
 mod stream;
 mod threads;
 
-pub use back_channel::BackChannel;
 pub use bytes::{ByteListener, ByteStream};
-pub use channel::Channel;
 pub use client::Client;
 pub use foreign::ForeignStream;
+pub use opener::StreamOpener;
 pub use server::Server;
-pub use server_channel::{Incoming, ServerChannel, cancelled};
+pub use server_session::{Incoming, ServerSession, cancelled};
+pub use session::Session;
 pub use space::{reserve, reserve_with_metadata};
 pub use stopper::Stopper;
 pub use stream::{ReceiveHalf, SendHalf, Stream};

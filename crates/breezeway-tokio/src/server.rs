@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use breezeway::{
-    Address, Driver, ErrorCode, HandlerTimer, Monitor, OwnedCall, ServeError, ServerChannel,
-    ServerOptions, SessionListener,
+    Address, Driver, ErrorCode, HandlerTimer, Monitor, OwnedCall, ServeError, ServerOptions,
+    ServerSession, SessionListener,
 };
 #[cfg(feature = "spans")]
 use breezeway::{CallOf, CallSpan};
@@ -20,7 +20,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Sleep, sleep};
 
 use crate::drive::watch;
-use crate::session::Session;
+use crate::served::ServedSession;
 use crate::stopper::Stopper;
 use crate::stream::Stream;
 
@@ -163,7 +163,7 @@ impl Server {
             let Some(accepted) = accepted.await.transpose()? else { break };
             let handlers = (Arc::clone(&call), Arc::clone(&stream));
             let bounds = (stopper.clone(), limit.clone());
-            match Session::new(accepted, handlers, bounds, drain_timeout) {
+            match ServedSession::new(accepted, handlers, bounds, drain_timeout) {
                 Ok(session) => {
                     sessions.spawn(session.serve());
                 }
@@ -236,7 +236,7 @@ impl Accepting {
         &mut self.listener.get_mut().0
     }
 
-    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(ServerChannel, Driver)>> {
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(ServerSession, Driver)>> {
         loop {
             while let Poll::Ready(ready) = self.listener.poll_read_ready(cx) {
                 ready?.clear_ready();
@@ -260,7 +260,7 @@ impl Accepting {
     }
 
     /// Waits for the descriptor. The due time has a timer already.
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(ServerChannel, Driver)>> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(ServerSession, Driver)>> {
         if self.listener.poll_read_ready(cx).is_ready() {
             cx.waker().wake_by_ref();
         }

@@ -1,345 +1,297 @@
-//! One session of a server: its driver and its handlers.
+//! Sessions that tasks share.
 
 use std::future::{Future, poll_fn};
-use std::io;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::os::fd::OwnedFd;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
-use breezeway::{CallLimit, Driver, ErrorCode, Incoming, OwnedCall, ServerChannel, Slice};
-use tokio::sync::futures::OwnedNotified;
-use tokio::task::JoinSet;
+use breezeway::{
+    Address, CallError, Carrier, ConnectError, Driver, Message, Peer, SessionOptions, StreamError,
+    TrustedPeer, TryPost,
+};
+use tokio::time::timeout_at;
 
-use crate::drive::{Drive, Step};
-use crate::handlers::{Slot, note, reap};
-use crate::stopper::Stopper;
+use crate::drive::{failed, spawn_driver};
+use crate::server_session::ServerSession;
 use crate::stream::Stream;
+use crate::threads::blocking;
 
-/// Maximum number of a session's waiting handlers of one-way messages, unless their messages reach
-/// the session's cap in bytes before: the same as the maximum number of messages that are not
-/// begun. The next message, and the requests behind it, are begun when a handler ends. (The
-/// client's window bounds handlers that still hold their message; this limit also bounds those that
-/// have dropped it.)
-const MOST_ONE_WAY: usize = 1024;
-
-/// Session that is served.
-pub(crate) struct Session<C, F, S, G> {
-    drive: Option<Drive>,
-    channel: Option<ServerChannel>,
-    call: Arc<C>,
-    stream: Arc<S>,
-    calls: Slot<F>,
-    streams: Slot<G>,
-    waiting: JoinSet<()>,
-    /// Counts the waiting handlers of streams: each holds a further copy.
-    streams_served: Arc<()>,
-    /// Counts the waiting handlers of one-way messages in the same way, and holds the bytes of
-    /// these messages.
-    one_way_served: Arc<AtomicUsize>,
-    stopper: Stopper,
-    /// Limit of the server's calls in flight.
-    limit: CallLimit,
-    stopped: Pin<Box<OwnedNotified>>,
-    /// True if the client was asked to go to a successor.
-    is_draining: bool,
-    /// Time that a session drains once the server stops.
-    drain_timeout: Duration,
-    ending: Ending,
+/// A shared session to a server, for tasks: any number of calls and streams at the same time.
+///
+/// A session is cheap to clone; the session closes when the last clone and the last stream of it
+/// are dropped. The rules of [`breezeway::Session`] about order and room apply.
+#[derive(Clone)]
+pub struct Session {
+    pub(crate) session: breezeway::Session,
 }
 
-/// Stage of a session's end at a server that stops.
-#[derive(PartialEq, Eq)]
-enum Ending {
-    No,
-    /// Requests sent before are begun.
-    Drains,
-    /// Nothing more is begun.
-    Drained,
-}
-
-/// Rest of the received requests after some were begun.
-enum Left {
-    Nothing,
-    /// Other tasks run before the rest is begun.
-    Something,
-    /// Too many handlers wait. The rest is begun when one of them ends, which wakes this task.
-    Held,
-}
-
-/// Count of a one-way message with a handler that waits; dropping it ends the count.
-struct OneWay {
-    served: Arc<AtomicUsize>,
-    len: usize,
-}
-
-impl OneWay {
-    fn begin(served: &Arc<AtomicUsize>, len: usize) -> Self {
-        served.fetch_add(len, Ordering::SeqCst);
-        Self { served: Arc::clone(served), len }
+impl TryPost for Session {
+    fn try_post(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
+        Session::try_post(self, method, message)
     }
 }
 
-impl Drop for OneWay {
-    fn drop(&mut self) {
-        self.served.fetch_sub(self.len, Ordering::SeqCst);
+impl Session {
+    /// Connects with default options.
+    pub async fn connect(address: &Address) -> Result<Self, ConnectError> {
+        Self::connect_with(address, &SessionOptions::new()).await
+    }
+
+    /// Connects to the first of the address's places that works. The handshake, which waits for the
+    /// server, runs on a thread for blocking work.
+    pub async fn connect_with(
+        address: &Address,
+        options: &SessionOptions,
+    ) -> Result<Self, ConnectError> {
+        let (address, options) = (address.clone(), options.clone());
+        let connected =
+            blocking(move || breezeway::Session::connect_driven(&address, &options)).await?;
+        Self::driven(connected)
+    }
+
+    /// Opens a session in shared memory over a connected unix stream socket.
+    pub async fn from_socket(
+        socket: OwnedFd,
+        options: &SessionOptions,
+    ) -> Result<Self, ConnectError> {
+        let options = options.clone();
+        let connected =
+            blocking(move || breezeway::Session::from_socket_driven(socket, &options)).await?;
+        Self::driven(connected)
+    }
+
+    fn driven((session, driver): (breezeway::Session, Driver)) -> Result<Self, ConnectError> {
+        spawn_driver(driver, session.carrier())?;
+        Ok(Self { session })
+    }
+
+    /// Creates both ends of a session in shared memory within this process. The handshake may take
+    /// an hour here, regardless of the options.
+    pub async fn pair(options: &SessionOptions) -> Result<(Self, ServerSession), ConnectError> {
+        let (one, other) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
+        options.validate()?;
+        let options = &options.clone().handshake_timeout(Duration::from_secs(3600));
+        let server = tokio::spawn({
+            let options = options.clone();
+            async move { ServerSession::from_socket(other.into(), &options).await }
+        });
+        let client = Self::from_socket(one.into(), options).await?;
+        let server = server.await.map_err(|error| failed(error.into()))??;
+        Ok((client, server))
+    }
+
+    /// Returns messages as slices, without a copy, from now on.
+    pub fn trusting(self, proof: TrustedPeer) -> Self {
+        Self { session: self.session.trusting(proof) }
+    }
+
+    /// Returns the carrier: shared memory, unix socket, TCP or TLS.
+    pub fn carrier(&self) -> Carrier {
+        self.session.carrier()
+    }
+
+    /// Returns the credentials of the process that listens.
+    pub fn peer(&self) -> &Peer {
+        self.session.peer()
+    }
+
+    /// Returns the service number of the peer's hello, which defines the meaning of its messages.
+    pub fn service(&self) -> u16 {
+        self.session.service()
+    }
+
+    /// Returns the size of the largest message in bytes: the smaller cap of both sides.
+    pub fn cap(&self) -> usize {
+        self.session.cap()
+    }
+
+    /// Returns the maximum number of calls in flight. Further ones wait.
+    pub fn max_in_flight(&self) -> usize {
+        self.session.max_in_flight()
+    }
+
+    /// Returns true if the session is over.
+    pub fn is_ended(&self) -> bool {
+        self.session.is_ended()
+    }
+
+    /// Returns true if new calls and streams must use another session: this one is over, or its
+    /// server has announced its end. Calls and streams in flight continue.
+    pub fn is_going_away(&self) -> bool {
+        self.session.is_going_away()
+    }
+
+    /// Closes the session for all its clones and streams, as [`breezeway::Session::close`] does.
+    /// Pending operations end, and the session's task sends the entries that are pending.
+    pub fn close(&self) {
+        self.session.close();
+    }
+
+    /// Calls `method` with a copy of `request`, and returns the reply. Dropping the future before
+    /// cancels the call.
+    pub async fn call(&self, method: u32, request: &[u8]) -> Result<Message, CallError> {
+        self.exchange_in_time(method, None, request).await
+    }
+
+    /// Calls `method` like [`Self::call`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
+    pub async fn call_until(
+        &self,
+        method: u32,
+        request: &[u8],
+        deadline: Instant,
+    ) -> Result<Message, CallError> {
+        let time = deadline.saturating_duration_since(Instant::now());
+        let call = within(self.exchange(method, None, request, Some(time)), deadline);
+        self.spanned(method, call).await
+    }
+
+    /// Calls `method` like [`Self::call`], with a metadata block beside the request.
+    pub async fn call_with_metadata(
+        &self,
+        method: u32,
+        metadata: &[u8],
+        request: &[u8],
+    ) -> Result<Message, CallError> {
+        self.exchange_in_time(method, Some(metadata), request).await
+    }
+
+    /// Calls `method` like [`Self::call_with_metadata`], but fails with
+    /// [`CallError::DeadlinePassed`] at `deadline`.
+    pub async fn call_with_metadata_until(
+        &self,
+        method: u32,
+        metadata: &[u8],
+        request: &[u8],
+        deadline: Instant,
+    ) -> Result<Message, CallError> {
+        let time = deadline.saturating_duration_since(Instant::now());
+        let call = within(self.exchange(method, Some(metadata), request, Some(time)), deadline);
+        self.spanned(method, call).await
+    }
+
+    /// Calls within the session's call timeout.
+    async fn exchange_in_time(
+        &self,
+        method: u32,
+        metadata: Option<&[u8]>,
+        request: &[u8],
+    ) -> Result<Message, CallError> {
+        let time = self.session.call_timeout();
+        let call = self.in_time(self.exchange(method, metadata, request, time));
+        self.spanned(method, call).await
+    }
+
+    /// Runs a call in a span from its beginning to its end.
+    #[cfg(feature = "spans")]
+    async fn spanned<T>(
+        &self,
+        method: u32,
+        call: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        let span = self.session.span(method);
+        let mut call = std::pin::pin!(call);
+        let outcome = poll_fn(|cx| span.enter(|| call.as_mut().poll(cx))).await;
+        span.end(&outcome);
+        outcome
+    }
+
+    #[cfg(not(feature = "spans"))]
+    fn spanned<F: Future>(&self, _method: u32, call: F) -> F {
+        call
+    }
+
+    /// Runs `work` within the session's call timeout.
+    pub(crate) async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        match self.session.call_timeout().and_then(|time| Instant::now().checked_add(time)) {
+            None => work.await,
+            Some(deadline) => within(work, deadline).await,
+        }
+    }
+
+    async fn exchange(
+        &self,
+        method: u32,
+        metadata: Option<&[u8]>,
+        request: &[u8],
+        time: Option<Duration>,
+    ) -> Result<Message, CallError> {
+        let call =
+            poll_fn(|cx| self.session.poll_start_call(cx, method, metadata, request, time)).await?;
+        call.await
+    }
+
+    /// Sends a one-way message. `Ok` means that it was published. Waits until there is room, at
+    /// most for the call timeout.
+    pub async fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
+        self.in_time(poll_fn(|cx| self.session.poll_post(cx, method, message))).await
+    }
+
+    /// Sends a one-way message like [`Self::post`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
+    pub async fn post_until(
+        &self,
+        method: u32,
+        message: &[u8],
+        deadline: Instant,
+    ) -> Result<(), CallError> {
+        within(poll_fn(|cx| self.session.poll_post(cx, method, message)), deadline).await
+    }
+
+    /// Sends a one-way message like [`Self::post`] if there is room for it now. Returns false if
+    /// not; nothing was sent then. (A [`PostQueue`](breezeway::PostQueue) keeps messages that find
+    /// no room.)
+    pub fn try_post(&self, method: u32, message: &[u8]) -> Result<bool, CallError> {
+        self.session.try_post(method, message)
+    }
+
+    /// Opens a stream, with metadata if given. Waits until there is room.
+    pub async fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
+        let stream = poll_fn(|cx| self.session.poll_open(cx, method, metadata, None)).await?;
+        Ok(Stream::new(stream))
+    }
+
+    /// Opens a stream like [`Self::open`], with a time after which this side does not use the
+    /// stream any more. The peer's handler receives that time. The end of the time does not reset
+    /// the stream.
+    pub async fn open_for(
+        &self,
+        method: u32,
+        metadata: Option<&[u8]>,
+        time: Duration,
+    ) -> Result<Stream, StreamError> {
+        let open = poll_fn(|cx| self.session.poll_open(cx, method, metadata, Some(time)));
+        Ok(Stream::new(open.await?))
+    }
+
+    /// Opens a stream with its first entry: metadata, a message, both or neither. The entry may be
+    /// this side's last. Wakes `cx` when a pending open may proceed.
+    pub fn poll_open_with(
+        &self,
+        cx: &mut Context<'_>,
+        method: u32,
+        metadata: Option<&[u8]>,
+        message: Option<&[u8]>,
+        last: bool,
+        time: Option<Duration>,
+    ) -> Poll<Result<Stream, StreamError>> {
+        let opened = self.session.poll_open_with(cx, method, metadata, message, last, time);
+        opened.map_ok(Stream::new)
+    }
+
+    /// Waits for a stream that the server opens, and returns it with its method.
+    pub async fn accept(&self) -> Result<(u32, Stream), CallError> {
+        let (method, stream) = poll_fn(|cx| self.session.poll_accept(cx)).await?;
+        Ok((method, Stream::new(stream)))
     }
 }
 
-impl<C, F, S, G> Session<C, F, S, G>
-where
-    C: Fn(OwnedCall) -> F,
-    F: Future<Output = ()> + Send + 'static,
-    S: Fn(u32, Stream) -> G,
-    G: Future<Output = ()> + Send + 'static,
-{
-    pub(crate) fn new(
-        (channel, driver): (ServerChannel, Driver),
-        (call, stream): (Arc<C>, Arc<S>),
-        (stopper, limit): (Stopper, CallLimit),
-        drain_timeout: Duration,
-    ) -> io::Result<Self> {
-        let drive = Drive::new(driver, channel.carrier())?;
-        let stopped = Box::pin(stopper.stopped());
-        Ok(Self {
-            drive: Some(drive),
-            channel: Some(channel),
-            call,
-            stream,
-            calls: Slot::new(),
-            streams: Slot::new(),
-            waiting: JoinSet::new(),
-            streams_served: Arc::default(),
-            one_way_served: Arc::default(),
-            stopper,
-            limit,
-            stopped,
-            is_draining: false,
-            drain_timeout,
-            ending: Ending::No,
-        })
-    }
-
-    /// Serves until the session is over, or has drained because the server stops. Then it finishes
-    /// the requests that were begun.
-    pub(crate) async fn serve(mut self) {
-        poll_fn(|cx| self.poll_requests(cx)).await;
-        if self.is_draining && self.stopper.is_stopping() {
-            // The client's time to go to the successor is over.
-            self.stopper.lock_unserved().calls_cut += self.waiting.len();
-            self.waiting.abort_all();
-        }
-        // Waiting handlers need the session, so this task continues to drive it.
-        poll_fn(|cx| {
-            if self.poll_end(cx).is_ready() && self.poll_stopping(cx).is_ready() {
-                // The client is gone, so no handler can reply.
-                self.waiting.abort_all();
-            }
-            loop {
-                match self.waiting.poll_join_next(cx) {
-                    Poll::Ready(Some(_)) => {}
-                    Poll::Ready(None) => return Poll::Ready(()),
-                    Poll::Pending => return Poll::Pending,
-                }
-            }
-        })
-        .await;
-        // The channel is dropped first, which notifies the client.
-        self.channel = None;
-        // The client may not have taken all replies yet.
-        poll_fn(|cx| self.poll_end(cx)).await;
-    }
-
-    /// Drives the session until it is over.
-    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        match self.drive.as_mut().map(|drive| drive.step(cx)) {
-            Some(Step::Again) => {
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-            Some(Step::Asleep) => Poll::Pending,
-            Some(Step::Ended) => {
-                self.end_drive();
-                Poll::Ready(())
-            }
-            None => Poll::Ready(()),
-        }
-    }
-
-    /// Ends the drive of a session that is over, and adds the requests that it refused to the
-    /// server's.
-    fn end_drive(&mut self) {
-        if let Some(drive) = self.drive.take() {
-            let rest = drive.unserved();
-            let mut unserved = self.stopper.lock_unserved();
-            unserved.calls_refused += rest.calls_refused;
-            unserved.messages_lost += rest.messages_lost;
-        }
-    }
-
-    /// Waits until the server stops. Running handlers do not end because clients are sent to a
-    /// successor.
-    fn poll_stopping(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while !self.stopper.is_stopping() {
-            ready!(self.poll_news(cx));
-        }
-        Poll::Ready(())
-    }
-
-    /// Waits for one notification of the server, whose state the caller checks then. The wait for
-    /// the next notification is registered before, so that none is lost between the two.
-    fn poll_news(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        ready!(self.stopped.as_mut().poll(cx));
-        self.stopped = Box::pin(self.stopper.stopped());
-        Poll::Ready(())
-    }
-
-    fn poll_requests(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.send_away();
-        reap(&mut self.waiting);
-        let Some(drive) = &mut self.drive else { return Poll::Ready(()) };
-        let mut step = drive.step(cx);
-        let left = self.begin(cx);
-        if step == Step::Again
-            && matches!(left, Left::Nothing)
-            && let Some(drive) = self.drive.as_mut().filter(|drive| drive.is_rare())
-            && drive.step(cx) == Step::Asleep
-        {
-            // The reply to the only request is sent, and no wake-up is needed before the sleep.
-            step = Step::Asleep;
-        }
-        if self.ending == Ending::Drained {
-            return Poll::Ready(());
-        }
-        match (step, left) {
-            (Step::Ended, Left::Nothing) => return Poll::Ready(()),
-            // Work that the handlers leave to the driver wakes this task.
-            (Step::Asleep, Left::Nothing | Left::Held) | (Step::Ended, Left::Held)
-                if self.poll_news(cx).is_pending() => {}
-            _ => cx.waker().wake_by_ref(),
-        }
-        Poll::Pending
-    }
-
-    /// Sends the client to a successor, if that is due, and serves it until it has gone; or ends
-    /// the session if the server stops. (The time of a session with a successor is over by then.)
-    fn send_away(&mut self) {
-        let Some(channel) = &self.channel else { return };
-        if !self.is_draining && self.stopper.is_draining() {
-            self.is_draining = true;
-            channel.go_away();
-        }
-        if self.stopper.is_stopping() && self.ending == Ending::No {
-            let time = if self.is_draining { Duration::ZERO } else { self.drain_timeout };
-            channel.drain(time);
-            self.ending = Ending::Drains;
-        }
-    }
-
-    /// Returns true if [`Self::send_away`] has something to do.
-    fn has_news(&self) -> bool {
-        self.stopper.is_draining() && !self.is_draining
-            || self.stopper.is_stopping() && self.ending == Ending::No
-    }
-
-    /// Returns the client's next request, if it has come.
-    fn next(&mut self, cx: &mut Context<'_>) -> Option<Incoming> {
-        let channel = self.channel.as_ref()?;
-        if self.ending != Ending::Drains {
-            return channel.try_accept();
-        }
-        match channel.poll_accept(cx) {
-            Poll::Ready(Ok(Some(incoming))) => Some(incoming),
-            Poll::Ready(_) => {
-                self.ending = Ending::Drained;
-                None
-            }
-            Poll::Pending => None,
-        }
-    }
-
-    /// Returns true if the served streams reach twice the number that may be open. Half of them
-    /// are over for the client then: it opens and resets streams faster than their handlers end.
-    fn serves_enough_streams(&self) -> bool {
-        let most = self.channel.as_ref().map_or(0, ServerChannel::max_streams);
-        Arc::strong_count(&self.streams_served) > 2 * most
-    }
-
-    fn serves_enough_one_way(&self) -> bool {
-        let most = self.channel.as_ref().map_or(0, ServerChannel::cap);
-        let served = &self.one_way_served;
-        Arc::strong_count(served) > MOST_ONE_WAY || served.load(Ordering::SeqCst) >= most
-    }
-
-    /// Returns true if nothing more is begun until a handler ends, because too many handlers of
-    /// one-way messages wait. One-way messages have no limit of calls in flight, and a refusal
-    /// could not reach a caller. A session that drains holds nothing once its time is over: nothing
-    /// is begun then either.
-    fn is_held(&mut self, cx: &mut Context<'_>) -> bool {
-        while self.serves_enough_one_way() {
-            match self.waiting.poll_join_next(cx) {
-                Poll::Ready(Some(ended)) => note(&ended),
-                Poll::Ready(None) => return false,
-                Poll::Pending => {
-                    return !self.channel.as_ref().is_none_or(ServerChannel::has_drained);
-                }
-            }
-        }
-        false
-    }
-
-    /// Starts the handlers of the received requests, for a slice, or until [`Self::send_away`] has
-    /// something to do.
-    fn begin(&mut self, cx: &mut Context<'_>) -> Left {
-        let mut slice = None;
-        loop {
-            if self.is_held(cx) {
-                return Left::Held;
-            }
-            let Some(incoming) = self.next(cx) else { return Left::Nothing };
-            let slice = slice.get_or_insert_with(Slice::begin);
-            let bytes = self.start(incoming, cx);
-            if !slice.goes_on_after(bytes) || self.has_news() {
-                return Left::Something;
-            }
-        }
-    }
-
-    /// Starts one handler, or refuses its request. Returns the request's length in bytes.
-    fn start(&mut self, incoming: Incoming, cx: &mut Context<'_>) -> usize {
-        match incoming {
-            Incoming::Call(call) if call.is_one_way() => {
-                let len = call.request().len();
-                let (serve, served) = (&self.call, &self.one_way_served);
-                let handler = || serve(call);
-                let hold = || OneWay::begin(served, len);
-                self.calls.start(cx, handler, &mut self.waiting, hold);
-                len
-            }
-            Incoming::Call(call) => {
-                let len = call.request().len();
-                match self.limit.refusal() {
-                    Some(reason) => drop(call.fail(ErrorCode::Overloaded, reason)),
-                    None => {
-                        let (serve, limit) = (&self.call, &self.limit);
-                        let handler = || serve(call);
-                        self.calls.start(cx, handler, &mut self.waiting, || limit.begin());
-                    }
-                }
-                len
-            }
-            Incoming::Stream(_, stream) if self.serves_enough_streams() => {
-                tracing::debug!(peer = ?stream.peer(), "a stream is refused: too many handlers");
-                stream.reset(ErrorCode::Overloaded);
-                0
-            }
-            Incoming::Stream(method, stream) => {
-                let (serve, served) = (&self.stream, &self.streams_served);
-                let handler = || serve(method, Stream::new(stream));
-                self.streams.start(cx, handler, &mut self.waiting, || Arc::clone(served));
-                0
-            }
-        }
-    }
+pub(crate) async fn within<T>(
+    call: impl Future<Output = Result<T, CallError>>,
+    deadline: Instant,
+) -> Result<T, CallError> {
+    timeout_at(deadline.into(), call).await.unwrap_or(Err(CallError::DeadlinePassed))
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use breezeway::{CallError, Message, OwnedCall, OwnedSpace, StreamError};
 
-use crate::channel::{Channel, within};
+use crate::session::{Session, within};
 use crate::stream::{SendHalf, Stream};
 
 /// Calls and one-way messages in owned space.
@@ -14,22 +14,22 @@ use crate::stream::{SendHalf, Stream};
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use breezeway_tokio::{Channel, Incoming, SessionOptions};
+/// use breezeway_tokio::{Session, Incoming, SessionOptions};
 ///
-/// let (channel, server) = Channel::pair(&SessionOptions::new()).await?;
+/// let (session, server) = Session::pair(&SessionOptions::new()).await?;
 /// tokio::spawn(async move {
 ///     while let Ok(Some(Incoming::Call(call))) = server.accept().await {
 ///         let _ = call.echo();
 ///     }
 /// });
-/// let mut space = channel.reserve(100_000).await?;
+/// let mut space = session.reserve(100_000).await?;
 /// space.bytes_mut()[..5].copy_from_slice(b"frame");
 /// space.truncate(5);
-/// assert_eq!(channel.call_space(0, space).await?.to_vec(), b"frame");
+/// assert_eq!(session.call_space(0, space).await?.to_vec(), b"frame");
 /// # Ok(())
 /// # }
 /// ```
-impl Channel {
+impl Session {
     /// Reserves space for a message of `len` bytes, which any of this session's calls and streams
     /// may send. Waits, at most for the call timeout, while the memory is lent or reserved: a task
     /// that keeps spaces or messages while it reserves more may wait for itself.
@@ -44,20 +44,20 @@ impl Channel {
         metadata: &[u8],
         len: usize,
     ) -> Result<OwnedSpace, CallError> {
-        let channel = &self.channel;
-        self.in_time(poll_fn(|cx| channel.poll_reserve_with_metadata(cx, metadata, len))).await
+        let session = &self.session;
+        self.in_time(poll_fn(|cx| session.poll_reserve_with_metadata(cx, metadata, len))).await
     }
 
     /// Reserves space like [`Self::reserve`] if there is memory now; else the error names the
     /// resource that is short.
     pub fn try_reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
-        self.channel.try_reserve(len)
+        self.session.try_reserve(len)
     }
 
     /// Calls `method` with the content of `space`, and returns the reply. Dropping the future
     /// cancels the call.
     pub async fn call_space(&self, method: u32, space: OwnedSpace) -> Result<Message, CallError> {
-        self.in_time(self.exchange_space(method, space, self.channel.call_timeout())).await
+        self.in_time(self.exchange_space(method, space, self.session.call_timeout())).await
     }
 
     /// Calls `method` like [`Self::call_space`], but fails with [`CallError::DeadlinePassed`] at
@@ -78,13 +78,13 @@ impl Channel {
         mut space: OwnedSpace,
         time: Option<std::time::Duration>,
     ) -> Result<Message, CallError> {
-        let channel = &self.channel;
-        poll_fn(|cx| channel.poll_start_call_space(cx, method, &mut space, time)).await?.await
+        let session = &self.session;
+        poll_fn(|cx| session.poll_start_call_space(cx, method, &mut space, time)).await?.await
     }
 
     /// Sends the content of `space` as a one-way message, as [`Self::post`] does.
     pub async fn post_space(&self, method: u32, mut space: OwnedSpace) -> Result<(), CallError> {
-        self.in_time(poll_fn(|cx| self.channel.poll_post_space(cx, method, &mut space))).await
+        self.in_time(poll_fn(|cx| self.session.poll_post_space(cx, method, &mut space))).await
     }
 }
 

@@ -7,7 +7,7 @@ mod collector;
 use std::future::pending;
 use std::time::{Duration, Instant};
 
-use breezeway_tokio::{Address, Channel, Client, ErrorCode, OwnedCall, ReplyError, Server};
+use breezeway_tokio::{Address, Client, ErrorCode, OwnedCall, ReplyError, Server, Session};
 use collector::{Collector, assert_says};
 
 const ECHO: u32 = 0;
@@ -41,15 +41,15 @@ fn each_call_has_spans_with_outcome_on_both_sides() {
             let server = Server::bind(&address).unwrap();
             let stopper = server.stopper();
             let serving = tokio::spawn(server.serve(handle));
-            let channel = Channel::connect(&address).await.unwrap();
+            let session = Session::connect(&address).await.unwrap();
             let client = Client::connect(&address).await.unwrap();
-            channel.call(method(1, ECHO), b"one").await.unwrap();
+            session.call(method(1, ECHO), b"one").await.unwrap();
             client.call(method(2, ECHO), b"one").await.unwrap();
-            assert!(channel.call(method(1, FAIL), b"two").await.is_err());
-            assert!(channel.call(method(1, PANIC), b"three").await.is_err());
+            assert!(session.call(method(1, FAIL), b"two").await.is_err());
+            assert!(session.call(method(1, PANIC), b"three").await.is_err());
             let soon = Instant::now() + Duration::from_millis(20);
-            assert!(channel.call_until(method(1, NEVER), b"four", soon).await.is_err());
-            drop((channel, client));
+            assert!(session.call_until(method(1, NEVER), b"four", soon).await.is_err());
+            drop((session, client));
             stopper.stop();
             serving.await.unwrap().unwrap();
         });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::thread;
 
-use breezeway::{Address, Call, Channel, Driver, Next, Server, SessionOptions};
+use breezeway::{Address, Call, Driver, Next, Server, Session, SessionOptions};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -53,10 +53,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::bind(&address)?;
     let (address, stopper) = (server.address(), server.stopper());
     let serving = thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
-    let (channel, driver) = Channel::connect_driven(&address, &SessionOptions::new())?;
+    let (session, driver) = Session::connect_driven(&address, &SessionOptions::new())?;
     let driving = thread::spawn(move || run(driver));
-    println!("{}", String::from_utf8(channel.call(0, b"driven from outside")?.to_vec())?);
-    drop(channel);
+    println!("{}", String::from_utf8(session.call(0, b"driven from outside")?.to_vec())?);
+    drop(session);
     driving.join().map_err(|_| "the loop panicked")??;
     stopper.stop();
     Ok(serving.join().map_err(|_| "the server panicked")??)

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use breezeway::{Incoming, Message, ServerChannel, Session, SessionOptions};
+use breezeway::{ExclusiveSession, Incoming, Message, ServerSession, SessionOptions};
 
 const FRAME: usize = 8 * 1024 * 1024;
 const FRAMES: u64 = 100;
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (camera_end, pipeline_end) = UnixStream::pair()?;
     // Both sides may be processes of their own: each has its end of the socket.
     let pipeline = thread::spawn(move || run_pipeline(pipeline_end));
-    let mut camera = Session::from_socket(camera_end.into(), &SessionOptions::new())?;
+    let mut camera = ExclusiveSession::from_socket(camera_end.into(), &SessionOptions::new())?;
     let start = Instant::now();
     for number in 0..FRAMES {
         // Waits while the encoder holds as many frames as the cap has room for.
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Receives on this thread and encodes on another; gives how many frames came in order.
 fn run_pipeline(socket: UnixStream) -> u64 {
-    let server = ServerChannel::from_socket(socket.into(), &SessionOptions::new()).unwrap();
+    let server = ServerSession::from_socket(socket.into(), &SessionOptions::new()).unwrap();
     let (frames, to_encode) = mpsc::channel::<Message>();
     let encoder = thread::spawn(move || {
         let mut last = Vec::new();

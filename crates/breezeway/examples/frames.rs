@@ -3,15 +3,15 @@
 
 use std::time::{Duration, Instant};
 
-use breezeway::{Call, ServerSession, Session, SessionOptions};
+use breezeway::{Call, ExclusiveServerSession, ExclusiveSession, SessionOptions};
 
 const FRAME: usize = 8 * 1024 * 1024;
 /// One frame is made while the viewer reads another one.
 const READY: u64 = 2 * FRAME as u64;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (mut camera, viewer): (Session, ServerSession) =
-        Session::pair(&SessionOptions::new().prefault(READY))?;
+    let (mut camera, viewer): (ExclusiveSession, ExclusiveServerSession) =
+        ExclusiveSession::pair(&SessionOptions::new().prefault(READY))?;
     let viewer = std::thread::spawn(move || {
         viewer.serve(&|call: Call<'_>| {
             let (number, last) = (call.request().u64_le_at(0), call.request().u64_le_at(FRAME - 8));

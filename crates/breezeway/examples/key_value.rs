@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::thread;
 
-use breezeway::{Address, Call, CallError, Channel, ErrorCode, Handled, Server};
+use breezeway::{Address, Call, CallError, ErrorCode, Handled, Server, Session};
 
 const PUT: u32 = 1;
 const GET: u32 = 2;
@@ -41,14 +41,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (address, stopper) = (server.address(), server.stopper());
     let store = Store::default();
     let serving = thread::spawn(move || server.serve(move |call: Call<'_>| serve(&store, call)));
-    let channel = &Channel::connect(&address)?;
+    let session = &Session::connect(&address)?;
     thread::scope(|scope| {
         for entry in [b"\x03oneuno", b"\x03twodos", b"\x03sixsei"] {
-            scope.spawn(move || channel.call(PUT, entry).unwrap());
+            scope.spawn(move || session.call(PUT, entry).unwrap());
         }
     });
     for key in ["one", "two", "six", "ten"] {
-        match channel.call(GET, key.as_bytes()) {
+        match session.call(GET, key.as_bytes()) {
             Ok(value) => println!("{key}: {}", String::from_utf8(value.to_vec())?),
             Err(CallError::Failed { code: NO_SUCH_KEY, reason, .. }) => println!("{key}: {reason}"),
             Err(error) => return Err(error.into()),

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use std::task::Waker;
 use std::time::Duration;
 
-use breezeway::{Address, Driver, Incoming, Next, ServerChannel, ServerOptions, SessionListener};
+use breezeway::{Address, Driver, Incoming, Next, ServerOptions, ServerSession, SessionListener};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 /// Takes a turn and serves what has come; gives what to do next.
-fn serve(channel: &ServerChannel, driver: &mut Driver) -> Next {
+fn serve(session: &ServerSession, driver: &mut Driver) -> Next {
     // No other thread uses the session, so no turn is requested by a waker.
     let mut next = driver.advance(Waker::noop());
-    while let Some(incoming) = channel.try_accept() {
+    while let Some(incoming) = session.try_accept() {
         // A stream that is dropped is reset.
         if let Incoming::Call(call) = incoming {
             let _ = call.echo();
@@ -32,13 +32,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let edge = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
     let (mut sessions, mut events) = (HashMap::new(), Vec::with_capacity(64));
     for number in 1.. {
-        if let Some((channel, driver)) = listener.accept()? {
+        if let Some((session, driver)) = listener.accept()? {
             epoll::add(&epoll, &driver, EventData::new_u64(number), edge)?;
-            sessions.insert(number, (channel, driver));
+            sessions.insert(number, (session, driver));
         }
         let mut wait = listener.time_left();
-        sessions.retain(|_, (channel, driver)| {
-            let at_most = match serve(channel, driver) {
+        sessions.retain(|_, (session, driver)| {
+            let at_most = match serve(session, driver) {
                 Next::End => return false,
                 Next::Turn => Some(Duration::ZERO),
                 Next::Pause => Some(Duration::from_millis(10)),

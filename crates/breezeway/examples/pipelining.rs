@@ -7,13 +7,14 @@
 
 use std::time::{Duration, Instant};
 
-use breezeway::{Call, CallError, ServerSession, Session, SessionOptions};
+use breezeway::{Call, CallError, ExclusiveServerSession, ExclusiveSession, SessionOptions};
 
 const CALLS: usize = 100_000;
 const IN_FLIGHT: usize = 32;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (mut client, server): (Session, ServerSession) = Session::pair(&SessionOptions::new())?;
+    let (mut client, server): (ExclusiveSession, ExclusiveServerSession) =
+        ExclusiveSession::pair(&SessionOptions::new())?;
     let server = std::thread::spawn(move || server.serve(&|call: Call<'_>| call.echo()));
     println!("one at a time: {:?} per call", one_at_a_time(&mut client)? / CALLS as u32);
     println!("{IN_FLIGHT} in flight: {:?} per call", pipelined(&mut client)? / CALLS as u32);
@@ -22,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn one_at_a_time(session: &mut Session) -> Result<Duration, CallError> {
+fn one_at_a_time(session: &mut ExclusiveSession) -> Result<Duration, CallError> {
     let start = Instant::now();
     for number in 0..CALLS {
         let reply = session.call(0, &number.to_le_bytes())?;
@@ -31,7 +32,7 @@ fn one_at_a_time(session: &mut Session) -> Result<Duration, CallError> {
     Ok(start.elapsed())
 }
 
-fn pipelined(session: &mut Session) -> Result<Duration, CallError> {
+fn pipelined(session: &mut ExclusiveSession) -> Result<Duration, CallError> {
     let start = Instant::now();
     let (mut sent, mut received) = (0, 0);
     while received < CALLS {

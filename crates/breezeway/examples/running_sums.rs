@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use breezeway::{Address, Call, Channel, Server};
+use breezeway::{Address, Call, Server, Session};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/sum.sock".into()).parse()?;
@@ -26,8 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         server.serve(move |call: Call<'_>| call.reply(&count.load(Ordering::Relaxed).to_le_bytes()))
     });
 
-    let channel = Channel::connect(&address)?;
-    let (mut numbers, mut sums) = channel.open(0, None)?.split();
+    let session = Session::connect(&address)?;
+    let (mut numbers, mut sums) = session.open(0, None)?.split();
     let sending = thread::spawn(move || {
         (1..=100u64).try_for_each(|number| numbers.send(&number.to_le_bytes()))?;
         numbers.finish()
@@ -37,9 +37,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         last = sum.bytes().u64_le_at(0).ok_or("a sum has eight bytes")?;
     }
     sending.join().map_err(|_| "the sender panicked")??;
-    let count = channel.call(0, b"")?.bytes().u64_le_at(0);
+    let count = session.call(0, b"")?.bytes().u64_le_at(0);
     println!("the sum of {} numbers is {last}", count.ok_or("a count has eight bytes")?);
-    drop((sums, channel));
+    drop((sums, session));
     stopper.stop();
     serving.join().map_err(|_| "the server panicked")??;
     Ok(())

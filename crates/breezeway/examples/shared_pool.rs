@@ -6,7 +6,7 @@
 
 use std::error::Error;
 
-use breezeway::{Address, Call, Client, ClientOptions, Server};
+use breezeway::{Address, Call, ClientOptions, Pool, Server};
 
 const THREADS: u32 = 8;
 const CALLS: u32 = 1000;
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let serving = std::thread::spawn(move || server.serve(square));
 
     // At most four sessions exist at a time; the other threads wait for one to be returned.
-    let client = Client::connect_with(&address, ClientOptions::new().max_sessions(4))?;
+    let client = Pool::connect_with(&address, ClientOptions::new().max_sessions(4))?;
     let sum = std::thread::scope(|scope| {
         let threads: Vec<_> =
             (0..THREADS).map(|_| scope.spawn(|| sum_of_squares(&client))).collect();
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
 }
 
 /// One thread's work. The reply keeps its session from the pool until it is dropped.
-fn sum_of_squares(client: &Client) -> Result<u64, Box<dyn Error + Send + Sync>> {
+fn sum_of_squares(client: &Pool) -> Result<u64, Box<dyn Error + Send + Sync>> {
     let mut sum = 0;
     for number in 0..CALLS {
         let reply = client.call(0, &number.to_le_bytes())?;

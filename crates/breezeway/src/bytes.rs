@@ -4,9 +4,9 @@ use std::io::{self, BufRead, IoSlice, Read, Write};
 
 use breezeway_os::memory;
 
-use crate::channel::{OwnedSpace, ReceiveHalf, SendHalf, Stream};
 use crate::error::StreamError;
 use crate::message::Message;
+use crate::session::{OwnedSpace, ReceiveHalf, SendHalf, Stream};
 
 /// Size of the longest message that [`ByteStream`] sends, in bytes: larger writes are split.
 const LONGEST: usize = 1 << 20;

@@ -14,11 +14,11 @@ use breezeway_shm::{ForeignBytes, SendError};
 
 use crate::call_limit::CallLimit;
 use crate::carrier::{Body, Carrier};
-use crate::channel::{BackChannel, OwnedCall};
 use crate::error::ReplyError;
 use crate::message::Message;
 use crate::presence::SessionId;
 use crate::serving::Serving;
+use crate::session::{OwnedCall, StreamOpener};
 
 pub use reply_space::ReplySpace;
 
@@ -200,13 +200,13 @@ impl<'c> Call<'c> {
     }
 
     /// Returns a handle that opens streams to the client, now or later. `None` for a plain session,
-    /// whose client accepts no streams: that of a [`Session`](crate::Session) or a
-    /// [`Client`](crate::Client), and every session of a server without
+    /// whose client accepts no streams: that of a [`ExclusiveSession`](crate::ExclusiveSession) or a
+    /// [`Pool`](crate::Pool), and every session of a server without
     /// [streams](crate::Server::on_stream).
-    pub fn back_channel(&self) -> Option<BackChannel> {
+    pub fn stream_opener(&self) -> Option<StreamOpener> {
         match &self.0 {
             Here(_) => None,
-            Offloaded(elsewhere) => elsewhere.call().back_channel(),
+            Offloaded(elsewhere) => elsewhere.call().stream_opener(),
         }
     }
 
@@ -309,7 +309,7 @@ impl<'c> Call<'c> {
 
     /// Returns the time that the client will still wait for the reply; `None` if it waits without a
     /// limit. On a plain session the time counts from the start of the worker's turn, which began
-    /// up to 50 µs before the handler; for a [`ServerSession`](crate::ServerSession) that is served
+    /// up to 50 µs before the handler; for a [`ExclusiveServerSession`](crate::ExclusiveServerSession) that is served
     /// on its own, it is always the full time, as the start is unknown.
     pub fn time_left(&self) -> Option<Duration> {
         match &self.0 {

@@ -5,27 +5,27 @@ use std::os::fd::OwnedFd;
 
 use crate::call::Handler;
 use crate::carrier::Carrier;
-use crate::channel::{Channel, Driver, OwnedCall, ServerChannel};
 use crate::error::ConnectError;
 use crate::offload;
 use crate::options::SessionOptions;
+use crate::session::{Driver, OwnedCall, ServerSession, Session};
 
-/// Creates a client like [`Channel::from_socket_driven`], on any carrier.
+/// Creates a client like [`Session::from_socket_driven`], on any carrier.
 pub fn client(
     socket: OwnedFd,
     carrier: Carrier,
     options: &SessionOptions,
-) -> Result<(Channel, Driver), ConnectError> {
-    Channel::over_socket_driven(socket, carrier, options)
+) -> Result<(Session, Driver), ConnectError> {
+    Session::over_socket_driven(socket, carrier, options)
 }
 
-/// Creates a server like [`ServerChannel::from_socket_driven`], on any carrier.
+/// Creates a server like [`ServerSession::from_socket_driven`], on any carrier.
 pub fn server(
     socket: OwnedFd,
     carrier: Carrier,
     options: &SessionOptions,
-) -> Result<(ServerChannel, Driver), ConnectError> {
-    ServerChannel::over_socket_driven(socket, carrier, options)
+) -> Result<(ServerSession, Driver), ConnectError> {
+    ServerSession::over_socket_driven(socket, carrier, options)
 }
 
 /// Serves a call as a worker of a server does.

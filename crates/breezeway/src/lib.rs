@@ -1,15 +1,15 @@
 //! Calls between processes on one machine at memory speed, safe against the process on the other
 //! side.
 //!
-//! A [`Server`] listens at an [`Address`]; a [`Session`] (one caller at a time), a [`Client`] (a
-//! pool that threads share) or a [`Channel`] (one session that threads share, with calls and
+//! A [`Server`] listens at an [`Address`]; a [`ExclusiveSession`] (one caller at a time), a [`Pool`] (a
+//! pool that threads share) or a [`Session`] (one session that threads share, with calls and
 //! [streams](Stream)) calls it. Requests and replies travel through shared memory of which every
 //! byte has exactly one writing process: neither side can write, truncate or corrupt data that the
 //! peer relies on, and bytes that a peer writes in its own memory are copied before they are
 //! validated.
 //!
 //! ```
-//! use breezeway::{Address, Call, Client, Server};
+//! use breezeway::{Address, Call, Pool, Server};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = std::env::temp_dir().join(format!("breezeway-docs-{}", std::process::id()));
@@ -27,7 +27,7 @@
 //! });
 //!
 //! // In another.
-//! let client = Client::connect(&address)?;
+//! let client = Pool::connect(&address)?;
 //! assert_eq!(client.call(0, b"world")?.to_vec(), b"hello world");
 //! # drop(client);
 //! # stopper.stop();
@@ -42,13 +42,13 @@
 //!
 //! # Threads
 //!
-//! [`Session`] and [`ServerSession`] are `Send` and used by one thread at a time. [`Client`],
-//! [`Server`] and handlers are shared, and so are [`Channel`] and [`ServerChannel`], whose
+//! [`ExclusiveSession`] and [`ExclusiveServerSession`] are `Send` and used by one thread at a time. [`Pool`],
+//! [`Server`] and handlers are shared, and so are [`Session`] and [`ServerSession`], whose
 //! [`Stream`]s have a half for each direction, each used by one thread at a time. Tasks use them
 //! through the crate `breezeway-tokio`; another event loop drives them by a [`Driver`].
 //!
-//! Calls of one [`Session`] are served in the order in which they were made; between sessions there
-//! is no order. The order on a shared session, for streams too, is described at [`Channel`] under
+//! Calls of one [`ExclusiveSession`] are served in the order in which they were made; between sessions there
+//! is no order. The order on a shared session, for streams too, is described at [`Session`] under
 //! "Order".
 //!
 //! # Errors
@@ -66,11 +66,10 @@ mod bytes;
 mod call;
 mod call_limit;
 mod carrier;
-mod channel;
-mod channel_client;
 mod client;
 mod connect;
 mod error;
+mod exclusive;
 mod foreign;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -87,6 +86,7 @@ mod message;
 pub mod metrics;
 mod offload;
 mod options;
+mod pool;
 mod post_queue;
 mod presence;
 mod reasons;
@@ -135,29 +135,29 @@ pub use carrier::Carrier;
 #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
 pub use carrier::tls::Tls;
 pub use carrier::tls::TlsError;
-pub use channel::{
-    BackChannel, Channel, Driver, Incoming, Next, OwnedCall, OwnedSpace, PendingCall, ReceiveHalf,
-    SendHalf, ServerChannel, Stream,
-};
-pub use channel_client::ChannelClient;
-pub use client::{Client, ClientReply, PooledSession};
+pub use client::Client;
 pub use error::{
     CallError, ClientError, ConnectError, HandshakeError, OptionError, ReplyError, ServeError,
     SessionError, StreamError,
 };
+pub use exclusive::{Batch, ExclusiveSession, Reply, RequestSpace};
 pub use foreign::ForeignConnection;
 pub use hand_over::TakeOverError;
 #[doc(hidden)]
 pub use handler_timer::HandlerTimer;
 pub use message::Message;
 pub use options::{ClientOptions, ServerOptions, SessionOptions};
+pub use pool::{Pool, PoolReply, PooledSession};
 pub use post_queue::{PostQueue, TryPost};
 pub use presence::SessionId;
 #[doc(hidden)]
 pub use reconnect::Reconnecting;
-pub use served::ServerSession;
+pub use served::ExclusiveServerSession;
 pub use server::{Monitor, Server, ServerStats, SessionListener, Stopper};
-pub use session::{Batch, Reply, RequestSpace, Session};
+pub use session::{
+    Driver, Incoming, Next, OwnedCall, OwnedSpace, PendingCall, ReceiveHalf, SendHalf,
+    ServerSession, Session, Stream, StreamOpener,
+};
 #[doc(hidden)]
 pub use slice::Slice;
 #[doc(hidden)]

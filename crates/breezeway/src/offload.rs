@@ -7,9 +7,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use breezeway_proto::ErrorCode;
 
 use crate::call::{Call, Elsewhere, Handled, Handler};
-use crate::channel::OwnedCall;
 use crate::presence::SessionId;
 use crate::reasons::panic_message;
+use crate::session::OwnedCall;
 
 /// Queue of calls that wait for a thread. Sessions take turns, so a session with many calls does
 /// not delay the others by all of them.
@@ -153,16 +153,16 @@ mod tests {
     use breezeway_proto::validate::Request;
 
     use super::*;
-    use crate::channel::{Channel, Incoming, ServerChannel};
     use crate::error::CallError;
     use crate::message::Message;
     use crate::options::SessionOptions;
+    use crate::session::{Incoming, ServerSession, Session};
 
-    fn pair() -> (Channel, ServerChannel) {
-        Channel::pair(&SessionOptions::new()).unwrap()
+    fn pair() -> (Session, ServerSession) {
+        Session::pair(&SessionOptions::new()).unwrap()
     }
 
-    fn call(session: &ServerChannel, method: u32) -> OwnedCall {
+    fn call(session: &ServerSession, method: u32) -> OwnedCall {
         let request = Request { stream: 1, method, one_way: false, metadata: false, time: 0 };
         session.adopt(request, Message::default(), Deadline::NEVER)
     }

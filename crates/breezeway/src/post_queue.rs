@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::channel::Channel;
 use crate::error::CallError;
+use crate::exclusive::ExclusiveSession;
 use crate::session::Session;
 
 /// Sender of one-way messages that never waits.
@@ -13,15 +13,15 @@ pub trait TryPost {
     fn try_post(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError>;
 }
 
-impl TryPost for Session {
+impl TryPost for ExclusiveSession {
     fn try_post(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
-        Session::try_post(self, method, message)
+        ExclusiveSession::try_post(self, method, message)
     }
 }
 
-impl TryPost for Channel {
+impl TryPost for Session {
     fn try_post(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
-        Channel::try_post(self, method, message)
+        Session::try_post(self, method, message)
     }
 }
 
@@ -31,19 +31,19 @@ impl TryPost for Channel {
 ///
 /// Published messages leave the queue, and are never dropped. Messages keep their order; dropped
 /// ones between them are missing and counted. The queue belongs to the caller, and works with any
-/// [`Session`] or [`Channel`]; it sends only in [`Self::post`] and [`Self::send`].
+/// [`ExclusiveSession`] or [`Session`]; it sends only in [`Self::post`] and [`Self::send`].
 ///
 /// ```
-/// use breezeway::{Channel, PostQueue, SessionOptions};
+/// use breezeway::{Session, PostQueue, SessionOptions};
 ///
-/// let (mut channel, server) = Channel::pair(&SessionOptions::new())?;
+/// let (mut session, server) = Session::pair(&SessionOptions::new())?;
 /// let serving = std::thread::spawn(move || server.serve(|measurement| drop(measurement)));
 /// let mut queue = PostQueue::new(100, 1 << 20);
 /// for value in 0..1000u32 {
-///     queue.post(&mut channel, 0, &value.to_le_bytes())?;
+///     queue.post(&mut session, 0, &value.to_le_bytes())?;
 /// }
 /// println!("{} are to be sent, {} were dropped", queue.len(), queue.dropped());
-/// # drop(channel);
+/// # drop(session);
 /// # // A ring that is full at the end has no room for the farewell, which looks like a death.
 /// # let _ = serving.join().unwrap();
 /// # Ok::<(), Box<dyn std::error::Error>>(())

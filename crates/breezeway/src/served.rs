@@ -12,7 +12,6 @@ use rustix::event::PollFlags;
 use crate::call::Handler;
 use crate::carrier::stream::SHORTAGE_PATIENCE;
 use crate::carrier::{Carrier, Notice};
-use crate::channel::{Driving, ServerChannel, WorkerDriver};
 use crate::error::{ConnectError, HandshakeError, SessionError};
 use crate::handshake::{self, Agreed};
 use crate::link::Link;
@@ -20,6 +19,7 @@ use crate::log_limit::LogLimit;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
 use crate::serving::{Place, Terms, TurnQueue, TurnWaker};
+use crate::session::{Driving, ServerSession, WorkerDriver};
 use crate::slice::{SLICE, Slice};
 use crate::streaming::{Share, StreamThreads};
 
@@ -32,8 +32,8 @@ pub(crate) use turn::Progress;
 ///
 /// A session without streams is served by one thread without a lock, until a handler defers a call
 /// or a reply finds no memory. From then on threads share the session, as they share a
-/// [`ServerChannel`]. A session with streams is shared from the beginning.
-pub struct ServerSession {
+/// [`ServerSession`]. A session with streams is shared from the beginning.
+pub struct ExclusiveServerSession {
     terms: Terms,
     place: Place,
     /// Readable once the client's process is gone.
@@ -67,7 +67,7 @@ fn is_gone(socket: BorrowedFd<'_>, exit: Option<BorrowedFd<'_>>) -> bool {
     hung_up.unwrap_or(false) || exited.unwrap_or(false)
 }
 
-impl ServerSession {
+impl ExclusiveServerSession {
     /// Answers the hello of a client that asks for shared memory on a connected unix stream socket,
     /// such as one end of a pair (see [`breezeway_os::inherited`]).
     pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
@@ -97,8 +97,8 @@ impl ServerSession {
     ) -> Self {
         let terms = Terms::new(&agreed, peer.clone(), waiting);
         let share = threads.share_of(&peer);
-        let channel = ServerChannel::known_as(terms.id, agreed, peer, waiting, Driving::Elsewhere);
-        let place = Place::Shared(Some(WorkerDriver::new(channel)));
+        let session = ServerSession::known_as(terms.id, agreed, peer, waiting, Driving::Elsewhere);
+        let place = Place::Shared(Some(WorkerDriver::new(session)));
         Self::at(terms, place, Some((threads, share)))
     }
 
@@ -159,7 +159,7 @@ impl ServerSession {
 }
 
 // ---- the link, alone or behind a lock ----
-impl ServerSession {
+impl ExclusiveServerSession {
     /// Passes its socket to `act`: of a shared session, while no other thread uses it.
     pub(crate) fn with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
         match &self.place {
@@ -263,7 +263,7 @@ impl ServerSession {
 }
 
 // ---- serving on a thread of its own ----
-impl ServerSession {
+impl ExclusiveServerSession {
     /// Serves calls on this thread until the client closes the session.
     pub fn serve(mut self, handler: &impl Handler) -> Result<(), SessionError> {
         let mut short = LogLimit::new();
@@ -297,8 +297,8 @@ impl ServerSession {
 
     /// Serves calls on this thread, with other threads that reply to the deferred calls.
     fn serve_to_the_end(&self, handler: &impl Handler) -> Result<(), SessionError> {
-        let channel = self.place.driver().channel();
-        while let Some(incoming) = channel.accept()? {
+        let session = self.place.driver().session();
+        while let Some(incoming) = session.accept()? {
             self.serve_incoming(incoming, handler);
         }
         Ok(())

@@ -25,11 +25,11 @@ use rustix::io::dup;
 use crate::address::Address;
 use crate::call::{Handler, HandlerError};
 use crate::call_limit::CallLimit;
-use crate::channel::Stream;
 use crate::error::ServeError;
 use crate::offload::{Offloading, Queue};
 use crate::options::ServerOptions;
-use crate::served::ServerSession;
+use crate::served::ExclusiveServerSession;
+use crate::session::Stream;
 use crate::streaming::StreamThreads;
 use crate::worker::Inbox;
 
@@ -83,7 +83,7 @@ impl Server {
         Ok(Self { listening, options, streams: None, stopper, monitor, on_start: None })
     }
 
-    /// Sets the handler of streams, which clients open with a [`Channel`](crate::Channel).
+    /// Sets the handler of streams, which clients open with a [`Session`](crate::Session).
     /// `handler` is called with the method and the stream, on a thread of its own, so it may block;
     /// an unread stream stops its sender, and nothing else. At most
     /// [`ServerOptions::stream_threads`] run; a stream beyond them is reset with
@@ -96,11 +96,11 @@ impl Server {
     /// [`ErrorCode::Panicked`](crate::ErrorCode::Panicked).
     ///
     /// The worker that receives for the session serves calls, with or without this handler. Plain
-    /// calls of a [`Session`](crate::Session) or a [`Client`](crate::Client) keep their cost; calls
-    /// of a channel may have [metadata](crate::Call::metadata).
+    /// calls of a [`ExclusiveSession`](crate::ExclusiveSession) or a [`Pool`](crate::Pool) keep their cost; calls
+    /// of a session may have [metadata](crate::Call::metadata).
     ///
     /// ```
-    /// use breezeway::{Call, Channel, Server};
+    /// use breezeway::{Call, Session, Server};
     ///
     /// # let folder = format!("breezeway-stream-{}", std::process::id());
     /// # let folder = std::env::temp_dir().join(folder);
@@ -115,7 +115,7 @@ impl Server {
     /// # let stopper = server.stopper();
     /// let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
     ///
-    /// let mut stream = Channel::connect(&address)?.open(0, None)?;
+    /// let mut stream = Session::connect(&address)?.open(0, None)?;
     /// stream.send(b"one")?;
     /// assert_eq!(stream.receive()?.unwrap().to_vec(), b"one");
     /// # drop(stream);
@@ -145,7 +145,7 @@ impl Server {
     /// Returns a handle to the server's statistics.
     ///
     /// ```
-    /// use breezeway::{Call, Server, Session};
+    /// use breezeway::{Call, Server, ExclusiveSession};
     ///
     /// # let folder = format!("breezeway-monitor-{}", std::process::id());
     /// # let folder = std::env::temp_dir().join(folder);
@@ -156,7 +156,7 @@ impl Server {
     /// # let stopper = server.stopper();
     /// let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
     ///
-    /// let mut session = Session::connect(&address)?;
+    /// let mut session = ExclusiveSession::connect(&address)?;
     /// session.call(0, b"one")?;
     /// assert_eq!(monitor.stats().totals.calls_received, 1);
     /// assert_eq!(session.stats().totals.bytes_received, 3);
@@ -181,7 +181,7 @@ impl Server {
     /// clients have moved. This thread accepts; the workers, threads of their own, call `handler`.
     /// Without sessions all of them sleep, whatever the wait policy.
     ///
-    /// A server that is stopped asks channels to make no more calls, and serves and replies to
+    /// A server that is stopped asks sessions to make no more calls, and serves and replies to
     /// earlier requests for at most [`ServerOptions::drain_timeout`].
     pub fn serve(self, handler: impl Handler) -> Result<(), ServeError> {
         #[cfg(feature = "spans")]
@@ -305,14 +305,17 @@ struct Workers<'i> {
 }
 
 impl Workers<'_> {
-    fn session(&self, accepted: Accepted) -> ServerSession {
+    fn session(&self, accepted: Accepted) -> ExclusiveServerSession {
         let Accepted { agreed, peer, exit, trusted } = accepted;
         let threads = self.streams.as_ref().filter(|_| agreed.takes_streams());
         let mut session = match threads {
-            Some(threads) => {
-                ServerSession::with_streams(agreed, peer, self.waiting, Arc::clone(threads))
-            }
-            None => ServerSession::new(agreed, peer, self.waiting),
+            Some(threads) => ExclusiveServerSession::with_streams(
+                agreed,
+                peer,
+                self.waiting,
+                Arc::clone(threads),
+            ),
+            None => ExclusiveServerSession::new(agreed, peer, self.waiting),
         };
         session.watch_exit(exit);
         session.set_reply_timeout(self.reply_timeout);

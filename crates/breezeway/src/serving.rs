@@ -14,11 +14,11 @@ use breezeway_shm::{ForeignBytes, SendError};
 
 use crate::call_limit::CallLimit;
 use crate::carrier::Body;
-use crate::channel::OwnedCall;
 use crate::error::{ReplyError, SessionError};
 use crate::link::{Flush, Link, OwnedBody};
 use crate::message::Message;
 use crate::reasons::short_reason;
+use crate::session::OwnedCall;
 
 pub(crate) use place::{Place, Terms};
 pub(crate) use turn_waker::{TurnQueue, TurnWaker};

@@ -1,75 +1,119 @@
-//! The client's end of a session: calls, one caller at a time.
+//! A session that threads and tasks share.
 
-mod batch;
-mod replies;
-mod request_space;
-mod requests;
+mod backlog;
+mod calling;
+mod driver;
+mod driving;
+mod ending;
+mod handle;
+mod incoming;
+mod leadership;
+mod opener;
+mod opening;
+mod outgoing;
+mod owned_call;
+mod pacing;
+mod parker;
+mod pending;
+mod receiving;
+mod reserving;
+mod sending;
+mod shared;
+mod space;
+mod stand_in;
+mod state;
+mod stream;
+mod stream_waiters;
+mod streaming;
+mod waiters;
+mod worker_driver;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
-use breezeway_proto::Head;
-use breezeway_proto::ending::Ending;
-use breezeway_proto::in_flight::{CallId, InFlight};
-use breezeway_proto::throttle::Throttle;
 use breezeway_proto::time_left;
-use breezeway_shm::PayloadMemory;
 use breezeway_shm::statistics::Record;
 
 use crate::address::{Address, Place};
+use crate::carrier::Carrier;
 use crate::carrier::tls::SESSION;
 use crate::carrier::wire::Wire;
-use crate::carrier::{Body, Carrier};
-use crate::channel::LINGER;
 use crate::connect;
 use crate::error::{CallError, ConnectError, HandshakeError};
 use crate::handshake;
-use crate::link::{Flush, Link};
+use crate::message::Message;
 use crate::options::SessionOptions;
-use crate::served::ServerSession;
+use crate::presence::SessionId;
 use crate::spans::{CallOf, CallSpan};
 
-pub use batch::Batch;
-pub use replies::Reply;
-pub use request_space::RequestSpace;
+pub(crate) use driver::Counted;
+pub use driver::{Driver, Next};
+pub(crate) use driving::Driving;
+pub(crate) use ending::LINGER;
+pub use incoming::{Incoming, ServerSession};
+pub use opener::StreamOpener;
+pub use owned_call::OwnedCall;
+pub use pending::PendingCall;
+pub use space::OwnedSpace;
+pub(crate) use state::Turn;
+pub use stream::{ReceiveHalf, SendHalf, Stream};
+pub(crate) use worker_driver::WorkerDriver;
 
-/// A connection to a server, for calls and one-way messages.
+use handle::Handle;
+use outgoing::Outgoing;
+use shared::Shared;
+use state::State;
+use waiters::NOBODY;
+
+/// A session to a server that threads and tasks share, with any number of calls and streams at a
+/// time.
 ///
-/// A session is `Send` and used by one thread at a time (`&mut`): the caller reads its own ring, so
-/// a reply wakes no other thread and takes no lock. Calls of one session are served in the order in
-/// which they were made. Dropping the session closes it. Messages sent before are still served: on
-/// a socket that does not take them at once, dropping waits for up to a second.
+/// A session is cheap to clone; the session closes when the last clone and the last stream of it
+/// are dropped. Threads that wait take turns: one of them receives for all. (The fastest way for
+/// one thread that makes one call after the other is a [`ExclusiveSession`](crate::ExclusiveSession), which needs no
+/// lock.)
 ///
-/// The peer may at any moment die or write garbage into its own segments. Either ends this session
-/// with an error and harms nothing else.
+/// **Order.** The messages of one stream arrive in the order in which they were sent, in each
+/// direction. Calls and one-way messages of one thread reach the server in the order in which they
+/// were made; the server may serve them at the same time and reply in any order. Between streams,
+/// and between threads, there is no order.
 ///
-/// ```no_run
-/// use breezeway::Session;
+/// **Room.** A message that finds no room waits: for the server to take entries, to release memory,
+/// or to read the stream. A stream without a reader stops only itself. One-way messages that a
+/// server has not served stop further ones, and no stream, once there are 1,024 of them, or as many
+/// bytes as the cap. They do not stop calls of up to 104 bytes; larger calls share their memory.
 ///
-/// let mut session = Session::connect(&"shm:/run/hello.sock".parse()?)?;
-/// let reply = session.call(0, b"world")?;
-/// println!("{}", String::from_utf8_lossy(&reply.to_vec()));
+/// **End.** Messages sent before the last clone is dropped, or the session is
+/// [closed](Self::close), are still sent: on a socket that does not take them at once, the drop or
+/// close waits for up to a second. The end of a [`ServerSession`] whose replies find no room waits
+/// in the same way. Messages left after that are lost, and logged as a warning. If a [`Driver`]
+/// takes the turns, only the driver waits.
+///
+/// ```
+/// use breezeway::{Session, SessionOptions};
+///
+/// let (session, server) = Session::pair(&SessionOptions::new())?;
+/// let serving = std::thread::spawn(move || server.serve(|call| call.echo()));
+/// let callers: Vec<_> = (0..4u8)
+///     .map(|number| {
+///         let session = session.clone();
+///         std::thread::spawn(move || session.call(0, &[number]).unwrap().to_vec())
+///     })
+///     .collect();
+/// for (number, caller) in callers.into_iter().enumerate() {
+///     assert_eq!(caller.join().unwrap(), [number as u8]);
+/// }
+/// drop(session);
+/// serving.join().unwrap()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Clone)]
 pub struct Session {
-    link: Link,
-    calls: InFlight,
-    peer: Peer,
-    call_timeout: Option<Duration>,
-    /// The call timeout as encoded in requests.
-    call_time: u16,
-    /// Limit on messages without replies in flight.
-    throttle: Throttle,
-    ending: Ending<()>,
-    /// Mask of the stream numbers on which a one-way message checks the server first: those that
-    /// end in these bits, one in a quarter of the ring.
-    check_mask: u32,
-    /// True while a [`Reply`] is lent to the caller.
-    reply_lent: bool,
-    /// True if bytes that the socket has not taken are still written when the session is dropped.
-    lingers: bool,
+    handle: Arc<Handle>,
 }
 
 impl Session {
@@ -78,28 +122,62 @@ impl Session {
         Self::connect_with(address, &SessionOptions::new())
     }
 
-    /// Connects to the first of the address's places that works. Takes, for each, at most the
-    /// handshake timeout for connecting, and again as long for the hello.
+    /// Connects to the first of the address's places that works, like
+    /// [`ExclusiveSession::connect_with`](crate::ExclusiveSession::connect_with).
     pub fn connect_with(address: &Address, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
-        connect::first_place(address, |place| Self::connect_to(place, options))
+        connect::first_place(address, |place| Self::connect_to(place, options, Driving::ByCallers))
     }
 
-    pub(crate) fn connect_to(
+    /// Connects for a driver that runs elsewhere, such as a task. The session receives nothing
+    /// unless that [`Driver`] is run.
+    pub fn connect_driven(
+        address: &Address,
+        options: &SessionOptions,
+    ) -> Result<(Self, Driver), ConnectError> {
+        options.validate()?;
+        let session = connect::first_place(address, |place| {
+            Self::connect_to(place, options, Driving::Elsewhere)
+        })?;
+        let driver = Driver::new(Arc::clone(&session.handle.shared))?;
+        Ok((session, driver))
+    }
+
+    fn connect_to(
         place: &Place,
         options: &SessionOptions,
+        driving: Driving,
     ) -> Result<Self, ConnectError> {
         let (wire, peer) = connect::connect(place, options, SESSION)?;
-        Self::negotiate(wire, peer, place.carrier(), options)
+        Self::negotiate(wire, peer, place.carrier(), options, driving)
     }
 
-    /// Opens a session in shared memory over a connected unix stream socket, such as one end of a
-    /// pair that a parent handed to its child (see [`breezeway_os::inherited`]). The other end must
-    /// be served, for example by [`ServerSession::from_socket`].
+    /// Opens a session in shared memory over a connected unix stream socket, like
+    /// [`ExclusiveSession::from_socket`](crate::ExclusiveSession::from_socket).
     pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
-        Self::negotiate(socket, peer, Carrier::Shm, options)
+        Self::negotiate(socket, peer, Carrier::Shm, options, Driving::ByCallers)
+    }
+
+    /// Opens a session like [`Self::from_socket`], for a driver that runs elsewhere.
+    pub fn from_socket_driven(
+        socket: OwnedFd,
+        options: &SessionOptions,
+    ) -> Result<(Self, Driver), ConnectError> {
+        Self::over_socket_driven(socket, Carrier::Shm, options)
+    }
+
+    pub(crate) fn over_socket_driven(
+        socket: OwnedFd,
+        carrier: Carrier,
+        options: &SessionOptions,
+    ) -> Result<(Self, Driver), ConnectError> {
+        options.validate()?;
+        let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
+        let session = Self::negotiate(socket, peer, carrier, options, Driving::Elsewhere)?;
+        let driver = Driver::new(Arc::clone(&session.handle.shared))?;
+        Ok((session, driver))
     }
 
     fn negotiate(
@@ -107,29 +185,27 @@ impl Session {
         peer: Peer,
         carrier: Carrier,
         options: &SessionOptions,
+        driving: Driving,
     ) -> Result<Self, ConnectError> {
-        let agreed = handshake::connect(wire, carrier, &options.for_plain_calls())?;
-        let session = Self {
-            link: agreed.link,
-            calls: InFlight::new(agreed.max_in_flight),
+        let agreed = handshake::connect(wire, carrier, options)?;
+        let trusted = options.trust.ask(&peer);
+        let shared = Shared::new(
+            SessionId::next(),
+            agreed,
             peer,
-            call_timeout: options.call_timeout,
-            call_time: time_left::encode(options.call_timeout),
-            throttle: agreed.throttle,
-            ending: Ending::new(false, 0),
-            check_mask: agreed.max_in_flight as u32 / 2 - 1,
-            reply_lent: false,
-            lingers: true,
-        };
-        Ok(match options.trust.ask(&session.peer) {
-            Some(proof) => session.trusting(proof),
-            None => session,
+            true,
+            options.waiting(),
+            driving.leadership(),
+        );
+        let handle = Arc::new(Handle { shared, call_timeout: options.call_timeout });
+        Ok(match trusted {
+            Some(proof) => Self { handle }.trusting(proof),
+            None => Self { handle },
         })
     }
 
-    /// Creates both ends of a session in shared memory within this process: for tests, and for
-    /// threads that communicate as processes do. The handshake may take an hour here, whatever the
-    /// options.
+    /// Returns both ends of a session in shared memory within this process. The handshake may take
+    /// an hour here, whatever the options are.
     pub fn pair(options: &SessionOptions) -> Result<(Self, ServerSession), ConnectError> {
         let (one, other) = UnixStream::pair().map_err(HandshakeError::from)?;
         let options = options.for_own_ends()?;
@@ -141,269 +217,257 @@ impl Session {
         Ok((client, server))
     }
 
-    /// Makes the session return replies as slices, without a copy, from now on.
-    pub fn trusting(mut self, proof: TrustedPeer) -> Self {
-        self.link.trust(proof);
+    /// Returns received messages as slices, without a copy, from now on.
+    pub fn trusting(self, proof: TrustedPeer) -> Self {
+        self.handle.shared.with(|state| state.link.trust(proof));
         self
     }
 
     /// Returns the carrier: shared memory, unix socket, TCP or TLS.
     pub fn carrier(&self) -> Carrier {
-        self.link.carrier
+        self.handle.shared.carrier
     }
 
-    /// Returns the credentials of the process that listens.
+    /// Returns the credentials of the peer, the process that listens.
     pub fn peer(&self) -> &Peer {
-        &self.peer
+        &self.handle.shared.peer
     }
 
-    /// Returns the size of the largest message, in bytes: the smaller cap of both sides.
-    pub fn cap(&self) -> usize {
-        self.link.cap
+    /// Returns the service number of the peer's hello: see [`SessionOptions::service`].
+    pub fn service(&self) -> u16 {
+        self.handle.shared.service
     }
 
-    /// Returns the present payload memory of the session: none over a socket, which has no
-    /// segments.
-    pub fn payload_memory(&self) -> PayloadMemory {
-        self.link.payload_memory()
-    }
-
-    /// Returns the counters so far, and the memory held and waits now, as tools see them.
+    /// Returns the numbers counted so far and the session's current state, as tools read them.
     pub fn stats(&self) -> Record {
-        self.link.meter().record()
+        self.handle.shared.with(|state| state.link.meter().record())
     }
 
-    /// Returns the limit on calls in flight.
+    /// Returns the size of the largest message in bytes: the smaller cap of both sides.
+    pub fn cap(&self) -> usize {
+        self.handle.shared.cap
+    }
+
+    /// Returns the limit of calls in flight. Further calls wait.
     pub fn max_in_flight(&self) -> usize {
-        self.calls.limit()
+        self.handle.shared.max_in_flight
     }
 
-    /// Returns the number of calls whose replies are still to be received.
-    pub fn in_flight(&self) -> usize {
-        self.calls.wanted()
-    }
-
-    /// Returns true while replies to calls that were given up have not arrived.
-    pub(crate) fn has_late_replies(&self) -> bool {
-        self.calls.late() > 0
-    }
-
-    /// Returns the call timeout, or None if calls may wait as long as the peer lives.
+    /// Returns the timeout of calls without a deadline of their own, or None if they have none.
     pub fn call_timeout(&self) -> Option<Duration> {
-        self.call_timeout
+        self.handle.call_timeout
     }
 
-    /// Sets the timeout of later calls; with `None` they may wait as long as the peer lives.
-    pub fn set_call_timeout(&mut self, timeout: Option<Duration>) {
-        self.call_timeout = timeout;
-        self.call_time = time_left::encode(timeout);
-    }
-
-    /// Returns true if the server has announced its end, as far as replies were received since: it
-    /// serves the requests sent before. Further calls are made on another session
-    /// ([`CallError::GoingAway`]), and this one is dropped once it has no call in flight.
-    pub fn is_going_away(&self) -> bool {
-        self.ending.is_going_away()
-    }
-
-    /// Returns true after an error has ended the session.
+    /// Returns true if the session is over.
     pub fn is_ended(&self) -> bool {
-        self.ending.is_ended()
+        self.handle.shared.with(|state| state.is_ended())
+    }
+
+    /// Returns true if new calls and streams need another session: this one is over, or its server
+    /// has announced its end ([`CallError::GoingAway`]). Calls and streams in flight continue, and
+    /// the session closes when its last clone and its last stream are dropped.
+    pub fn is_going_away(&self) -> bool {
+        self.handle.shared.glance(|state| state.may_begin().is_err())
+    }
+
+    /// Closes the session for all its clones and streams, as the drop of the last of them does. Any
+    /// thread may call it, to end the waits of others: they fail with an error that wraps
+    /// [`CallError::ClosedHere`], once the messages sent before are out. If the session is over
+    /// already, nothing happens.
+    ///
+    /// Without a [`Driver`], this call waits while a socket does not take the messages sent before,
+    /// for a second at most. Other uses of the session wait as long.
+    ///
+    /// ```
+    /// use breezeway::{Session, SessionOptions};
+    ///
+    /// let (session, _server) = Session::pair(&SessionOptions::new())?;
+    /// let waiting = session.clone();
+    /// let waiting = std::thread::spawn(move || waiting.call(0, b"is never served"));
+    /// session.close();
+    /// assert!(waiting.join().unwrap().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn close(&self) {
+        self.handle.shared.with(State::close);
+    }
+
+    fn deadline(&self) -> Deadline {
+        Deadline::from(self.handle.call_timeout)
     }
 
     /// Calls `method` with a copy of `request` and waits for the reply.
-    #[inline]
-    pub fn call(&mut self, method: u32, request: &[u8]) -> Result<Reply<'_>, CallError> {
-        self.span(method).of(move || {
-            let deadline = self.deadline();
-            self.may_call()?;
-            self.request(method, Body::Bytes(request), deadline)?;
-            self.await_reply(deadline)
-        })
+    pub fn call(&self, method: u32, request: &[u8]) -> Result<Message, CallError> {
+        self.call_within(method, Outgoing::message(request), self.deadline())
     }
 
-    #[inline(always)]
-    fn span(&self, method: u32) -> CallSpan {
-        let of = || CallOf { carrier: self.link.carrier, times: self.link.meter().handler_times() };
-        CallSpan::of_client(method, of)
-    }
-
-    /// Calls `method` like [`Self::call`], but gives up at `deadline`.
+    /// Calls `method` like [`Self::call`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
     pub fn call_until(
-        &mut self,
+        &self,
         method: u32,
         request: &[u8],
         deadline: Instant,
-    ) -> Result<Reply<'_>, CallError> {
-        let deadline = Deadline::at(deadline);
-        self.span(method).of(move || {
-            self.may_call()?;
-            if deadline.has_passed() {
-                return Err(CallError::DeadlinePassed);
+    ) -> Result<Message, CallError> {
+        self.call_within(method, Outgoing::message(request), Deadline::at(deadline))
+    }
+
+    /// Calls `method` like [`Self::call`], with a metadata block beside the request.
+    pub fn call_with_metadata(
+        &self,
+        method: u32,
+        metadata: &[u8],
+        request: &[u8],
+    ) -> Result<Message, CallError> {
+        let outgoing = Outgoing::new(Some(request), Some(metadata));
+        self.call_within(method, outgoing, self.deadline())
+    }
+
+    /// Calls `method` like [`Self::call_with_metadata`], but fails with
+    /// [`CallError::DeadlinePassed`] at `deadline`.
+    pub fn call_with_metadata_until(
+        &self,
+        method: u32,
+        metadata: &[u8],
+        request: &[u8],
+        deadline: Instant,
+    ) -> Result<Message, CallError> {
+        let outgoing = Outgoing::new(Some(request), Some(metadata));
+        self.call_within(method, outgoing, Deadline::at(deadline))
+    }
+
+    /// Calls `method` like [`Self::call`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
+    pub(crate) fn call_by(
+        &self,
+        method: u32,
+        request: &[u8],
+        deadline: Deadline,
+    ) -> Result<Message, CallError> {
+        self.call_within(method, Outgoing::message(request), deadline)
+    }
+
+    fn call_within(
+        &self,
+        method: u32,
+        outgoing: Outgoing<'_>,
+        deadline: Deadline,
+    ) -> Result<Message, CallError> {
+        self.span(method).of(|| self.exchange(method, outgoing, deadline))
+    }
+
+    /// Returns the span of a call that begins.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn span(&self, method: u32) -> CallSpan {
+        let shared = &self.handle.shared;
+        let of = || CallOf { carrier: shared.carrier, times: shared.handler_times };
+        CallSpan::of_client(method, of)
+    }
+
+    fn exchange(
+        &self,
+        method: u32,
+        mut outgoing: Outgoing<'_>,
+        deadline: Deadline,
+    ) -> Result<Message, CallError> {
+        let mut call = None;
+        let time = time_left::encode(deadline.time_left());
+        let outcome = self.handle.shared.wait(deadline, |state, cx| {
+            let number = match call {
+                Some(number) => number,
+                None => match state.poll_call(cx, method, &mut outgoing, time) {
+                    Poll::Ready(Ok(number)) => *call.insert(number),
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => return Poll::Pending,
+                },
+            };
+            state.poll_answer(cx, number)
+        });
+        match outcome {
+            Ok(answer) => answer,
+            Err(_) => {
+                if let Some(number) = call {
+                    self.handle.shared.with(|state| state.cancel_call(number));
+                }
+                Err(CallError::DeadlinePassed)
             }
-            let time = time_left::encode(deadline.time_left());
-            let usual = std::mem::replace(&mut self.call_time, time);
-            let sent = self.request(method, Body::Bytes(request), deadline);
-            self.call_time = usual;
-            sent?;
-            self.await_reply(deadline)
-        })
+        }
     }
 
-    /// Reserves space for a request of `len` bytes, to be filled in place: requests over 104 bytes
-    /// travel without a copy. Waits while the space is lent to the peer.
-    #[inline]
-    pub fn reserve(&mut self, len: usize) -> Result<RequestSpace<'_>, CallError> {
-        self.may_begin()?;
-        let deadline = self.deadline();
-        self.reserve_waiting(len, deadline)?;
-        Ok(RequestSpace { session: self })
+    /// Sends a request if there is room for it, and returns the pending call that is polled for the
+    /// reply. The request carries `time`, after which this side no longer waits; the caller
+    /// enforces it.
+    pub fn poll_start_call(
+        &self,
+        cx: &mut Context<'_>,
+        method: u32,
+        metadata: Option<&[u8]>,
+        request: &[u8],
+        time: Option<Duration>,
+    ) -> Poll<Result<PendingCall, CallError>> {
+        let mut outgoing = Outgoing::new(Some(request), metadata);
+        let time = time_left::encode(time);
+        let sent =
+            self.handle.shared.with(|state| state.poll_call(cx, method, &mut outgoing, time));
+        sent.map_ok(|number| PendingCall::new(Arc::clone(&self.handle), number))
     }
 
-    /// Sends a request; [`Self::receive`] takes the reply later, so that several calls are in
-    /// flight.
-    #[inline]
-    pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
-        let deadline = self.deadline();
-        self.may_begin()?;
-        self.request(method, Body::Bytes(request), deadline)
-    }
-
-    /// Sends a one-way message, which has no reply, not even for an error. Waits while the ring is
-    /// full.
+    /// Sends a one-way message: no reply comes, not even an error. Waits while there is no room.
     ///
-    /// `Ok` means that it was published, not that it will be served. After the server's end, if no
-    /// call is in flight, the first message that would wake the server fails; otherwise one fails
-    /// before half a ring of them was sent, and on a socket the first or second.
-    #[inline]
-    pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
-        let deadline = self.deadline();
-        self.may_begin()?;
-        self.message(method, Body::Bytes(message), deadline)
+    /// `Ok` means that the message was published, not that it will be served.
+    pub fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
+        self.post_by(method, message, self.deadline())
     }
 
-    /// Returns a batch, which sends several messages with one wake-up at the end.
-    pub fn batch(&mut self) -> Batch<'_> {
-        self.link.set_batching(true);
-        Batch { session: self, flushed: false }
+    /// Sends a one-way message like [`Self::post`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
+    pub fn post_until(
+        &self,
+        method: u32,
+        message: &[u8],
+        deadline: Instant,
+    ) -> Result<(), CallError> {
+        self.post_by(method, message, Deadline::at(deadline))
     }
 
-    /// Waits for the next reply to a request that was sent; [`Reply::call`] identifies the call.
-    /// The call timeout runs from here; when it passes, the replies of all calls in flight are
-    /// given up.
-    #[inline]
-    pub fn receive(&mut self) -> Result<Reply<'_>, CallError> {
-        self.may_use()?;
-        if self.calls.wanted() == 0 {
-            return Err(CallError::NothingInFlight);
-        }
-        let deadline = self.deadline();
-        self.await_reply(deadline)
+    /// Sends a one-way message like [`Self::post`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
+    pub(crate) fn post_by(
+        &self,
+        method: u32,
+        message: &[u8],
+        deadline: Deadline,
+    ) -> Result<(), CallError> {
+        self.handle.shared.hold_back(message.len(), deadline);
+        let outcome = self.handle.shared.wait(deadline, |state, cx| {
+            state.poll_post(cx, method, &mut Outgoing::message(message))
+        });
+        outcome.unwrap_or(Err(CallError::DeadlinePassed))
     }
 
-    /// Returns the next reply like [`Self::receive`] if it has arrived, else `None`. Never waits.
-    /// (A call that finds none asks the kernel if the server still exists.)
-    pub fn try_receive(&mut self) -> Result<Option<Reply<'_>>, CallError> {
-        self.may_use()?;
-        if self.calls.wanted() == 0 {
-            return Err(CallError::NothingInFlight);
-        }
-        self.try_reply()
-    }
-
-    /// Sends a one-way message like [`Self::post`] if there is room for it now; returns false if
-    /// not, and then nothing was sent. Never waits.
-    pub fn try_post(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
-        self.may_begin()?;
-        self.try_message(method, message)
-    }
-
-    #[inline(always)]
-    fn deadline(&self) -> Deadline {
-        match self.call_timeout {
-            None => Deadline::NEVER,
-            Some(timeout) => deadline_after(timeout),
+    /// Sends a one-way message like [`Self::post`] if there is room for it now. Returns false if
+    /// there is not, and then nothing was sent. Never waits. (A [`PostQueue`](crate::PostQueue)
+    /// keeps messages that find no room.)
+    pub fn try_post(&self, method: u32, message: &[u8]) -> Result<bool, CallError> {
+        let mut outgoing = Outgoing::message(message);
+        let cx = Context::from_waker(NOBODY);
+        let sent = self.handle.shared.glance(|state| state.poll_post(&cx, method, &mut outgoing));
+        match sent {
+            Poll::Ready(sent) => sent.map(|()| true),
+            Poll::Pending => Ok(false),
         }
     }
 
-    /// Checks that an operation in progress may continue.
-    #[inline(always)]
-    fn may_use(&mut self) -> Result<(), CallError> {
-        if self.is_ended() {
-            return Err(CallError::Ended);
-        }
-        if self.reply_lent {
-            // The caller has leaked the reply (`mem::forget`), else it could not be here.
-            self.finish_reply();
-            return self.may_use();
-        }
-        Ok(())
-    }
-
-    /// Checks that a new operation may begin.
-    #[inline(always)]
-    fn may_begin(&mut self) -> Result<(), CallError> {
-        if !self.ending.may_begin() {
-            return Err(self.why_over());
-        }
-        if self.reply_lent {
-            self.finish_reply();
-            return self.may_begin();
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn why_over(&self) -> CallError {
-        if self.is_ended() { CallError::Ended } else { CallError::GoingAway }
-    }
-
-    /// Makes the session drop, without writing them, bytes that the socket has not taken.
-    pub(crate) fn leave_unwritten(&mut self) {
-        self.lingers = false;
-    }
-
-    #[inline(always)]
-    fn may_call(&mut self) -> Result<(), CallError> {
-        self.may_begin()?;
-        match self.calls.wanted() {
-            0 => Ok(()),
-            pending => Err(CallError::RepliesPending(pending)),
-        }
-    }
-
-    /// Notes if an error has ended the session.
-    #[cold]
-    fn failed(&mut self, error: CallError) -> CallError {
-        if !error.session_goes_on() && !matches!(error, CallError::Forked) {
-            self.ending.end((), false);
-        }
-        error
-    }
-}
-
-/// Returns the deadline of a call. A function of its own, away from calls without a timeout.
-#[inline(never)]
-fn deadline_after(timeout: Duration) -> Deadline {
-    Deadline::after(timeout)
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        if self.is_ended() {
-            // No orderly end, so that a server that broke the protocol sees the difference.
-            return;
-        }
-        // Bytes that a socket has not taken yet are still served.
-        let until = Deadline::after(LINGER);
-        if self.link.unwritten() > 0 && self.lingers {
-            let _ = self.link.flush(Flush::AllBy(until));
-        }
-        let is_answer = self.link.has_current() && self.link.head().is_shutdown();
-        if !is_answer {
-            // A full ring or a dead peer: the end of file has the same meaning.
-            let _ = self.link.send(Head::of_shutdown(), Body::Bytes(&[]));
-        }
-        let _ = self.link.flush(Flush::AllBy(until));
+    /// Sends a one-way message like [`Self::post`] if there is room for it now. Otherwise wakes
+    /// `cx` when there may be.
+    pub fn poll_post(
+        &self,
+        cx: &mut Context<'_>,
+        method: u32,
+        message: &[u8],
+    ) -> Poll<Result<(), CallError>> {
+        let mut outgoing = Outgoing::message(message);
+        self.handle.shared.with(|state| state.poll_post(cx, method, &mut outgoing))
     }
 }

@@ -16,9 +16,9 @@ use breezeway_os::Peer;
 use breezeway_proto::ErrorCode;
 
 use crate::call::HandlerError;
-use crate::channel::Stream;
 use crate::log_limit::LogLimit;
 use crate::reasons::panic_message;
+use crate::session::Stream;
 
 type StreamHandler = dyn Fn(u32, Stream) -> Result<(), HandlerError> + Send + Sync;
 

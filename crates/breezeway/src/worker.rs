@@ -29,7 +29,7 @@ use crate::carrier::Notice;
 use crate::error::SessionError;
 use crate::log_limit::LogLimit;
 use crate::presence::Hooks;
-use crate::served::{Progress, ServerSession};
+use crate::served::{ExclusiveServerSession, Progress};
 use crate::slice::{SLICE, Slice};
 
 pub(crate) use guard::Guard;
@@ -225,7 +225,7 @@ impl Worker {
         is_stopping
     }
 
-    fn start(&mut self, session: ServerSession) {
+    fn start(&mut self, session: ExclusiveServerSession) {
         tracing::debug!(peer = ?session.peer(), "session started");
         self.add(Box::new(Slot::new(session, &self.hooks, clock::ticks())));
     }

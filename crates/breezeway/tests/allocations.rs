@@ -11,7 +11,8 @@ use std::sync::mpsc;
 use std::thread;
 
 use breezeway::{
-    Address, Call, Channel, Incoming, OwnedCall, Server, ServerChannel, Session, SessionOptions,
+    Address, Call, ExclusiveSession, Incoming, OwnedCall, Server, ServerSession, Session,
+    SessionOptions,
 };
 
 thread_local! {
@@ -88,7 +89,7 @@ fn a_small_call_of_a_session_allocates_nothing_on_either_side() {
             call.echo()
         })
     });
-    let mut session = Session::connect(&address).unwrap();
+    let mut session = ExclusiveSession::connect(&address).unwrap();
     let counted = serving.count(|| {
         let reply = session.call(0, &[7; LEN]).unwrap();
         assert_eq!(reply.bytes().len(), LEN);
@@ -101,7 +102,7 @@ fn a_small_call_of_a_session_allocates_nothing_on_either_side() {
 
 #[test]
 fn a_small_call_of_a_channel_allocates_nothing_on_either_side() {
-    let (channel, server) = Channel::pair(&SessionOptions::new()).unwrap();
+    let (shared, server) = Session::pair(&SessionOptions::new()).unwrap();
     let serving = Serving::default();
     let noted = serving.clone();
     let running = thread::spawn(move || {
@@ -111,10 +112,10 @@ fn a_small_call_of_a_channel_allocates_nothing_on_either_side() {
         })
     });
     let counted = serving.count(|| {
-        assert_eq!(channel.call(0, &[7; LEN]).unwrap().len(), LEN);
+        assert_eq!(shared.call(0, &[7; LEN]).unwrap().len(), LEN);
     });
     assert_eq!(counted, [0, 0], "at the caller, at the thread that serves");
-    drop(channel);
+    drop(shared);
     running.join().unwrap().unwrap();
 }
 
@@ -123,7 +124,7 @@ mod echo_of_a_large_request {
 
     const LARGE: usize = 1 << 20;
 
-    fn accept(server: &ServerChannel) -> OwnedCall {
+    fn accept(server: &ServerSession) -> OwnedCall {
         let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
         call
     }
@@ -137,8 +138,8 @@ mod echo_of_a_large_request {
 
     #[test]
     fn copies_into_payload_memory_alone() {
-        let (channel, server) = Channel::pair(&SessionOptions::new()).unwrap();
-        let calling = thread::spawn(move || channel.call(0, &[7; LARGE]).unwrap().to_vec());
+        let (shared, server) = Session::pair(&SessionOptions::new()).unwrap();
+        let calling = thread::spawn(move || shared.call(0, &[7; LARGE]).unwrap().to_vec());
         let largest = echo(accept(&server));
         assert!(largest < LARGE / 16, "{largest} bytes");
         // Waits for the end, and takes turns during that wait.
@@ -150,11 +151,11 @@ mod echo_of_a_large_request {
     fn without_payload_memory_waits_uncopied() {
         // For one reply alone.
         let options = SessionOptions::new().cap(3 * LARGE as u64 / 2).max_streams(0);
-        let (channel, server) = Channel::pair(&options).unwrap();
+        let (shared, server) = Session::pair(&options).unwrap();
         let (release, released) = mpsc::channel::<()>();
         let calling = thread::spawn(move || {
-            let held = channel.call(0, &[7; LARGE]).unwrap();
-            let calling = thread::spawn(move || channel.call(0, &[8; LARGE]).unwrap().to_vec());
+            let held = shared.call(0, &[7; LARGE]).unwrap();
+            let calling = thread::spawn(move || shared.call(0, &[8; LARGE]).unwrap().to_vec());
             released.recv().unwrap();
             drop(held);
             calling.join().unwrap()

@@ -7,7 +7,7 @@ mod collector;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, Call, Channel, Client, Handled, Server, ServerOptions, Session};
+use breezeway::{Address, Call, ExclusiveSession, Handled, Pool, Server, ServerOptions, Session};
 use collector::{Collector, assert_says};
 
 const ECHO: u32 = 0;
@@ -49,9 +49,9 @@ fn each_call_has_spans_with_outcome_on_both_sides() {
         let server = Server::bind_with(&address, options).unwrap();
         let stopper = server.stopper();
         let serving = thread::spawn(move || server.serve(handle));
-        let mut session = Session::connect(&address).unwrap();
-        let channel = Channel::connect(&address).unwrap();
-        let client = Client::connect(&address).unwrap();
+        let mut session = ExclusiveSession::connect(&address).unwrap();
+        let shared = Session::connect(&address).unwrap();
+        let client = Pool::connect(&address).unwrap();
         let method = |caller: u32, what: u32| 100 * gear + 10 * caller + what;
 
         let both = |method, outcome: [&str; 2], error: [Option<&str>; 2]| {
@@ -61,14 +61,14 @@ fn each_call_has_spans_with_outcome_on_both_sides() {
             }
         };
         session.call(method(1, ECHO), b"one").unwrap();
-        channel.call(method(2, ECHO), b"one").unwrap();
+        shared.call(method(2, ECHO), b"one").unwrap();
         client.call(method(3, ECHO), b"one").unwrap();
         session.reserve(1_000).unwrap().call(method(4, ECHO)).unwrap();
         for caller in 1..=4 {
             both(method(caller, ECHO), ["ok"; 2], [None; 2]);
         }
         assert!(session.call(method(1, FAIL), b"two").is_err());
-        assert!(channel.call(method(2, FAIL), b"two").is_err());
+        assert!(shared.call(method(2, FAIL), b"two").is_err());
         for caller in 1..=2 {
             both(method(caller, FAIL), ["failed"; 2], [Some("on purpose"); 2]);
         }
@@ -76,10 +76,10 @@ fn each_call_has_spans_with_outcome_on_both_sides() {
         both(method(1, PANIC), ["failed", "panicked"], [Some("on purpose"), None]);
         // The handler's span ends when it has given the call away.
         let soon = Instant::now() + Duration::from_millis(20);
-        assert!(channel.call_until(method(2, DEFER), b"four", soon).is_err());
+        assert!(shared.call_until(method(2, DEFER), b"four", soon).is_err());
         both(method(2, DEFER), ["failed", "ok"], [Some("deadline"), None]);
 
-        drop((session, channel, client));
+        drop((session, shared, client));
         stopper.stop();
         serving.join().unwrap().unwrap();
     }

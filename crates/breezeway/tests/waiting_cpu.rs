@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, Call, CallError, Server, ServerOptions, Session, SessionOptions, WaitPolicy,
+    Address, Call, CallError, ExclusiveSession, Server, ServerOptions, SessionOptions, WaitPolicy,
 };
 use breezeway_adversary::native::frame::{hello, request};
 
@@ -83,7 +83,7 @@ fn half_closed_unreading_server_costs_client_no_cpu() {
         let _ = wait.recv();
     });
     let options = SessionOptions::new().wait(WaitPolicy::Park).call_timeout(Some(WINDOW));
-    let mut session = Session::connect_with(&Address::unix(&path), &options).unwrap();
+    let mut session = ExclusiveSession::connect_with(&Address::unix(&path), &options).unwrap();
     let before = cpu_time();
     let outcome = session.post(0, &vec![1; 8 << 20]);
     let used = cpu_time() - before;
@@ -103,9 +103,9 @@ fn busy_server_spins_for_remaining_clients() {
     let stopper = server.stopper();
     let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
     let park = SessionOptions::new().wait(WaitPolicy::Park);
-    let mut stays = Session::connect_with(&address, &park).unwrap();
+    let mut stays = ExclusiveSession::connect_with(&address, &park).unwrap();
     stays.call(0, b"x").unwrap();
-    let mut goes = Session::connect_with(&address, &park).unwrap();
+    let mut goes = ExclusiveSession::connect_with(&address, &park).unwrap();
     // Long enough that only this one is polled.
     let until = Instant::now() + Duration::from_millis(50);
     while Instant::now() < until {

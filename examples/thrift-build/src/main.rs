@@ -6,7 +6,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
-use breezeway::{Call, HandlerError, Replied, ServerSession, Session, SessionOptions};
+use breezeway::{
+    Call, ExclusiveServerSession, ExclusiveSession, HandlerError, Replied, SessionOptions,
+};
 use breezeway_thrift::{Encode, decode_once, encode_slice, view_slice};
 
 // The modules in it are the IDL's namespaces.
@@ -14,7 +16,8 @@ include!(concat!(env!("OUT_DIR"), "/thrift.rs"));
 use weather::{Reading, Summary, SummaryView};
 
 fn main() -> Result<(), HandlerError> {
-    let (mut client, server): (Session, ServerSession) = Session::pair(&SessionOptions::new())?;
+    let (mut client, server): (ExclusiveSession, ExclusiveServerSession) =
+        ExclusiveSession::pair(&SessionOptions::new())?;
     let server = std::thread::spawn(move || server.serve(&summarize));
 
     let celsius = (0..1000).map(|minute| 15.0 + f64::from(minute) / 100.0).collect();

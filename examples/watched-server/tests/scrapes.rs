@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, Session};
+use breezeway::{Address, ExclusiveSession};
 
 const PAGE: &str = include_str!("../../../docs/watching.md");
 const DASHBOARD: &str = include_str!("../grafana.json");
@@ -66,8 +66,8 @@ fn name(line: &str) -> &str {
 fn scrape_counts_live_and_ended_sessions() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path());
-    let mut staying = Session::connect(&server.address).unwrap();
-    let mut leaving = Session::connect(&server.address).unwrap();
+    let mut staying = ExclusiveSession::connect(&server.address).unwrap();
+    let mut leaving = ExclusiveSession::connect(&server.address).unwrap();
     for session in [&mut staying, &mut leaving] {
         for _ in 0..100 {
             assert_eq!(session.call(0, b"Ada").unwrap().to_vec(), b"hello Ada");
@@ -105,7 +105,7 @@ fn scrape_counts_live_and_ended_sessions() {
 fn dashboard_and_page_name_the_scraped_metrics() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path());
-    let mut session = Session::connect(&server.address).unwrap();
+    let mut session = ExclusiveSession::connect(&server.address).unwrap();
     // One more than it takes for one to be timed and noted.
     for _ in 0..62 {
         session.call(0, b"Ada").unwrap();

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use breezeway::{ServerSession, Session, SessionOptions, WaitPolicy};
+use breezeway::{ExclusiveServerSession, ExclusiveSession, SessionOptions, WaitPolicy};
 use breezeway_adversary::native::{Hello, Terms, control_segment, layout};
 use breezeway_adversary::offered::File;
 use breezeway_adversary::socket::send;
@@ -68,7 +68,7 @@ pub fn run(data: &[u8]) {
         SessionOptions::new().wait(WaitPolicy::Park).handshake_timeout(Duration::from_secs(60));
     // Nothing more can come, so nothing is waited for.
     if input.to_server {
-        match ServerSession::from_socket(honest.into(), &options) {
+        match ExclusiveServerSession::from_socket(honest.into(), &options) {
             Ok(session) => {
                 let ended = session.serve(&|call: breezeway::Call<'_>| call.done());
                 assert!(ended.is_err(), "an end without a shutdown entry");
@@ -76,7 +76,7 @@ pub fn run(data: &[u8]) {
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     } else {
-        match Session::from_socket(honest.into(), &options) {
+        match ExclusiveSession::from_socket(honest.into(), &options) {
             Ok(mut session) => assert!(session.call(0, b"ping").is_err()),
             Err(error) => assert!(!error.to_string().is_empty()),
         }

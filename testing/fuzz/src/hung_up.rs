@@ -5,7 +5,9 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 
 use arbitrary::Arbitrary;
-use breezeway::{Call, ForeignBytes, ServerSession, Session, SessionOptions, WaitPolicy};
+use breezeway::{
+    Call, ExclusiveServerSession, ExclusiveSession, ForeignBytes, SessionOptions, WaitPolicy,
+};
 
 use crate::typed;
 use crate::writing::{Peer, TERMS, Write};
@@ -40,7 +42,8 @@ pub fn run(data: &[u8]) {
         .ring_capacity(TERMS.ring_capacity)
         .cap(TERMS.payload_cap);
     if input.to_server {
-        let session = ServerSession::from_socket(honest.into(), &options).expect("a good hello");
+        let session =
+            ExclusiveServerSession::from_socket(honest.into(), &options).expect("a good hello");
         // The result does not matter, as long as it ends.
         let _ = session.serve(&|call: Call<'_>| {
             read(call.request());
@@ -57,14 +60,15 @@ pub fn run(data: &[u8]) {
             }
         });
     } else {
-        let mut session = Session::from_socket(honest.into(), &options).expect("a good hello");
+        let mut session =
+            ExclusiveSession::from_socket(honest.into(), &options).expect("a good hello");
         for usage in input.uses.iter().take(100) {
             use_session(&mut session, usage);
         }
     }
 }
 
-fn use_session(session: &mut Session, usage: &Use) {
+fn use_session(session: &mut ExclusiveSession, usage: &Use) {
     let bytes = vec![3; 70_000];
     match usage {
         Use::Call(len) => {

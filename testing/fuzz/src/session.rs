@@ -4,7 +4,7 @@
 use std::os::unix::net::UnixStream;
 
 use arbitrary::Arbitrary;
-use breezeway::{Channel, ServerChannel};
+use breezeway::{ServerSession, Session};
 
 use crate::typed;
 use crate::using::{Honest, Use, options};
@@ -32,8 +32,8 @@ pub fn run(data: &[u8]) {
     let mut peer = Peer::new(socket, input.to_server);
     let (honest, options) = (honest.into(), options());
     let mut honest = match input.to_server {
-        true => Honest::server(ServerChannel::from_socket_driven(honest, &options).unwrap()),
-        false => Honest::client(Channel::from_socket_driven(honest, &options).unwrap()),
+        true => Honest::server(ServerSession::from_socket_driven(honest, &options).unwrap()),
+        false => Honest::client(Session::from_socket_driven(honest, &options).unwrap()),
     };
     for step in input.steps.iter().take(300) {
         let goes_on = match step {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use arbitrary::Arbitrary;
 use breezeway::{
-    Channel, Driver, ErrorCode, Incoming, Message, Next, OwnedCall, PendingCall, ServerChannel,
+    Driver, ErrorCode, Incoming, Message, Next, OwnedCall, PendingCall, ServerSession, Session,
     Stream, WaitPolicy,
 };
 
@@ -50,8 +50,8 @@ const MAX_METADATA: u32 = 64;
 const MOST_HELD: usize = 64;
 
 enum End {
-    Client(Channel),
-    Server(ServerChannel),
+    Client(Session),
+    Server(ServerSession),
 }
 
 /// The honest end.
@@ -114,12 +114,12 @@ fn judged<T, E: std::fmt::Display>(outcome: Poll<Result<T, E>>) -> Option<T> {
 }
 
 impl Honest {
-    pub(crate) fn client((channel, driver): (Channel, Driver)) -> Self {
-        Self::new(End::Client(channel), driver)
+    pub(crate) fn client((session, driver): (Session, Driver)) -> Self {
+        Self::new(End::Client(session), driver)
     }
 
-    pub(crate) fn server((channel, driver): (ServerChannel, Driver)) -> Self {
-        Self::new(End::Server(channel), driver)
+    pub(crate) fn server((session, driver): (ServerSession, Driver)) -> Self {
+        Self::new(End::Server(session), driver)
     }
 
     fn new(end: End, driver: Driver) -> Self {
@@ -140,16 +140,16 @@ impl Honest {
             Use::Ready { gone } => self.driver.ready(*gone),
             Use::Accept => self.accept(cx),
             Use::GoAway => {
-                if let End::Server(channel) = &self.end {
-                    channel.go_away();
+                if let End::Server(session) = &self.end {
+                    session.go_away();
                 }
             }
             Use::Call { method, metadata, len } => {
-                if let End::Client(channel) = &self.end {
+                if let End::Client(session) = &self.end {
                     let metadata = metadata.map(|len| &self.bytes[..len.into()]);
                     let request = &self.bytes[..usize::from(*len)];
                     let method = u32::from(*method);
-                    let sent = channel.poll_start_call(cx, method, metadata, request, None);
+                    let sent = session.poll_start_call(cx, method, metadata, request, None);
                     if let Some(call) = judged(sent) {
                         hold(&mut self.pending, Box::pin(call));
                     }
@@ -158,8 +158,8 @@ impl Honest {
             Use::Answer(which) => self.answer(cx, *which),
             Use::GiveUp(which) => drop(take(&mut self.pending, *which)),
             Use::Post(len) => {
-                if let End::Client(channel) = &self.end {
-                    judged(channel.poll_post(cx, 2, &self.bytes[..usize::from(*len)]));
+                if let End::Client(session) = &self.end {
+                    judged(session.poll_post(cx, 2, &self.bytes[..usize::from(*len)]));
                 }
             }
             Use::Open { metadata, message, last } => self.open(cx, *metadata, *message, *last),
@@ -224,12 +224,12 @@ impl Honest {
 
     fn accept(&mut self, cx: &mut Context<'_>) {
         match &self.end {
-            End::Client(channel) => {
-                if let Some((_, stream)) = judged(channel.poll_accept(cx)) {
+            End::Client(session) => {
+                if let Some((_, stream)) = judged(session.poll_accept(cx)) {
                     hold(&mut self.streams, stream);
                 }
             }
-            End::Server(channel) => match channel.try_accept() {
+            End::Server(session) => match session.try_accept() {
                 Some(Incoming::Call(call)) => {
                     read(call.request());
                     check_metadata(call.message());
@@ -266,8 +266,8 @@ impl Honest {
         let metadata = metadata.map(|len| &self.bytes[..len.into()]);
         let message = message.map(|len| &self.bytes[..usize::from(len)]);
         let opened = match &self.end {
-            End::Client(channel) => channel.poll_open_with(cx, 1, metadata, message, last, None),
-            End::Server(channel) => channel.poll_open(cx, 1, metadata),
+            End::Client(session) => session.poll_open_with(cx, 1, metadata, message, last, None),
+            End::Server(session) => session.poll_open(cx, 1, metadata),
         };
         if let Some(stream) = judged(opened) {
             hold(&mut self.streams, stream);

@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, CallError, Channel as BlockingChannel, ConnectError};
-use breezeway_tokio::{Carrier, Channel, Client, ClientOptions, ErrorCode, StreamError};
+use breezeway::{Address, CallError, ConnectError, Session as BlockingChannel};
+use breezeway_tokio::{Carrier, Client, ClientOptions, ErrorCode, Session, StreamError};
 
 use crate::service::{
     BOUNCE, CAP, COLLECT, ECHO, EXPAND, GIVEN_UP, HELD, HOLD, LEAVE, MAX_METADATA, MAX_SESSIONS,
@@ -28,20 +28,20 @@ pub(crate) fn run(address: Address, case: &str) {
         if case == "moves" {
             return moves(&address).await;
         }
-        let channel = connect(&address).await;
+        let shared = connect(&address).await;
         let done = tokio::time::timeout(SOON, async {
             match case {
-                "sizes" => sizes(&channel).await,
-                "streams" => streams(&channel).await,
-                "crowd" => crowd(&channel).await,
-                "cancellation" => cancellation(&channel).await,
-                "deadlines" => deadlines(&channel).await,
-                "back-pressure" => back_pressure(&channel).await,
-                "limits" => limits(&channel, &address).await,
-                "memory" => memory(&channel).await,
+                "sizes" => sizes(&shared).await,
+                "streams" => streams(&shared).await,
+                "crowd" => crowd(&shared).await,
+                "cancellation" => cancellation(&shared).await,
+                "deadlines" => deadlines(&shared).await,
+                "back-pressure" => back_pressure(&shared).await,
+                "limits" => limits(&shared, &address).await,
+                "memory" => memory(&shared).await,
                 "growth" => growth(&address),
-                "drain" => drain(&channel).await,
-                "hold" => hold(&channel).await,
+                "drain" => drain(&shared).await,
+                "hold" => hold(&shared).await,
                 _ => panic!("no case {case}"),
             }
         });
@@ -50,11 +50,11 @@ pub(crate) fn run(address: Address, case: &str) {
 }
 
 /// Connects once a server with too many sessions has noticed that some are gone.
-async fn connect(address: &Address) -> Channel {
+async fn connect(address: &Address) -> Session {
     let begun = Instant::now();
     loop {
-        match Channel::connect_with(address, &session_options()).await {
-            Ok(channel) => return channel,
+        match Session::connect_with(address, &session_options()).await {
+            Ok(shared) => return shared,
             Err(ConnectError::Handshake(_)) if begun.elapsed() < SOON => {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -63,35 +63,35 @@ async fn connect(address: &Address) -> Channel {
     }
 }
 
-async fn sizes(channel: &Channel) {
+async fn sizes(shared: &Session) {
     let sizes = [0, 1, 7, 39, 40, 41, 103, 104, 105, 4096, 65_537, 1 << 20, 5 << 20, LARGEST];
     for (number, size) in sizes.into_iter().enumerate() {
         let request = content(size, number);
-        let reply = channel.call(ECHO, &request).await.expect("an echo");
+        let reply = shared.call(ECHO, &request).await.expect("an echo");
         assert!(reply.to_vec() == request, "{size} bytes came back otherwise");
     }
     let request = content(500, 3);
-    let reply = channel.call_with_metadata(ECHO, b"about it", &request).await.expect("an echo");
+    let reply = shared.call_with_metadata(ECHO, b"about it", &request).await.expect("an echo");
     assert_eq!(reply.metadata(), Some(&b"about it"[..]));
     assert_eq!(reply.to_vec(), request);
 }
 
-async fn streams(channel: &Channel) {
-    bounce(channel, 300).await;
-    collect(channel).await;
-    expand(channel).await;
-    let mut reset = channel.open(RESET, None).await.expect("a stream");
+async fn streams(shared: &Session) {
+    bounce(shared, 300).await;
+    collect(shared).await;
+    expand(shared).await;
+    let mut reset = shared.open(RESET, None).await.expect("a stream");
     reset.send(b"reset me").await.expect("room");
     match reset.receive().await {
         Err(StreamError::Reset(code)) => assert_eq!(code, RESET_CODE),
         other => panic!("{:?}", other.map(|message| message.is_some())),
     }
-    drop(channel.open(BOUNCE, None).await.expect("a stream")); // Which resets it.
-    bounce(channel, 3).await;
+    drop(shared.open(BOUNCE, None).await.expect("a stream")); // Which resets it.
+    bounce(shared, 3).await;
 }
 
-async fn bounce(channel: &Channel, count: usize) {
-    let (mut send, mut receive) = channel.open(BOUNCE, None).await.expect("a stream").split();
+async fn bounce(shared: &Session, count: usize) {
+    let (mut send, mut receive) = shared.open(BOUNCE, None).await.expect("a stream").split();
     let sending = tokio::spawn(async move {
         for number in 0..count {
             send.send(&content(number * 97 % 9000, number)).await.expect("room");
@@ -115,8 +115,8 @@ fn sum_of(count: usize) -> [u8; 16] {
     both.concat().try_into().expect("16 bytes")
 }
 
-async fn collect(channel: &Channel) {
-    let mut stream = channel.open(COLLECT, Some(b"begin")).await.expect("a stream");
+async fn collect(shared: &Session) {
+    let mut stream = shared.open(COLLECT, Some(b"begin")).await.expect("a stream");
     for number in 0..100 {
         stream.send(&content(200, number)).await.expect("room");
     }
@@ -126,8 +126,8 @@ async fn collect(channel: &Channel) {
     assert!(stream.receive().await.expect("the end").is_none());
 }
 
-async fn expand(channel: &Channel) {
-    let mut stream = channel.open(EXPAND, None).await.expect("a stream");
+async fn expand(shared: &Session) {
+    let mut stream = shared.open(EXPAND, None).await.expect("a stream");
     stream.send(&250u64.to_le_bytes()).await.expect("room");
     stream.finish().await.expect("the end");
     for number in 0..250 {
@@ -139,17 +139,17 @@ async fn expand(channel: &Channel) {
 }
 
 /// Five hundred tasks that call, and as many streams, on one session.
-async fn crowd(channel: &Channel) {
+async fn crowd(shared: &Session) {
     let tasks: Vec<_> = (0..500)
         .map(|task| {
-            let channel = channel.clone();
+            let shared = shared.clone();
             tokio::spawn(async move {
                 for round in 0..10 {
                     let request = content(8 + task * round % 3000, task);
-                    let reply = channel.call(ECHO, &request).await.expect("an echo");
+                    let reply = shared.call(ECHO, &request).await.expect("an echo");
                     assert!(reply.to_vec() == request, "task {task} got another's reply");
                 }
-                bounce(&channel, 3).await;
+                bounce(&shared, 3).await;
             })
         })
         .collect();
@@ -162,65 +162,65 @@ fn number(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().expect("8 bytes"))
 }
 
-async fn given_up(channel: &Channel) -> u64 {
-    number(&channel.call(GIVEN_UP, &[]).await.expect("a number").to_vec())
+async fn given_up(shared: &Session) -> u64 {
+    number(&shared.call(GIVEN_UP, &[]).await.expect("a number").to_vec())
 }
 
 /// Waits until the server has counted `count` calls that were given up.
-async fn until_given_up(channel: &Channel, count: u64) {
-    while given_up(channel).await < count {
+async fn until_given_up(shared: &Session, count: u64) {
+    while given_up(shared).await < count {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
-async fn cancellation(channel: &Channel) {
-    let before = given_up(channel).await;
-    let before_held = number(&channel.call(HELD, &[]).await.expect("a number").to_vec());
-    let (one, other) = (channel.clone(), channel.clone());
+async fn cancellation(shared: &Session) {
+    let before = given_up(shared).await;
+    let before_held = number(&shared.call(HELD, &[]).await.expect("a number").to_vec());
+    let (one, other) = (shared.clone(), shared.clone());
     let calls = [
         tokio::spawn(async move { one.call(HOLD, b"small").await.map(drop) }),
         tokio::spawn(async move { other.call(HOLD, &[1; 5000]).await.map(drop) }),
     ];
-    while number(&channel.call(HELD, &[]).await.expect("a number").to_vec()) < before_held + 2 {
+    while number(&shared.call(HELD, &[]).await.expect("a number").to_vec()) < before_held + 2 {
         tokio::task::yield_now().await;
     }
     for call in calls {
         call.abort();
     }
-    until_given_up(channel, before + 2).await;
+    until_given_up(shared, before + 2).await;
 }
 
-async fn deadlines(channel: &Channel) {
-    let before = given_up(channel).await;
+async fn deadlines(shared: &Session) {
+    let before = given_up(shared).await;
     let deadline = Instant::now() + Duration::from_millis(20);
-    match channel.call_until(HOLD, &[], deadline).await {
+    match shared.call_until(HOLD, &[], deadline).await {
         // The server has the deadline as well, and may be the first to give up.
         Err(CallError::DeadlinePassed | CallError::Failed { code: ErrorCode::Cancelled, .. }) => {}
         other => panic!("{:?}", other.map(drop)),
     }
-    until_given_up(channel, before + 1).await;
+    until_given_up(shared, before + 1).await;
     let deadline = Instant::now() + Duration::from_secs(5);
-    let told = channel.call_until(PATIENCE, &[], deadline).await.expect("a number");
+    let told = shared.call_until(PATIENCE, &[], deadline).await.expect("a number");
     assert!((1..=MOST_TOLD).contains(&number(&told.to_vec())), "{:?}", told.to_vec());
-    let told = channel.call(PATIENCE, &[]).await.expect("a number");
+    let told = shared.call(PATIENCE, &[]).await.expect("a number");
     assert_eq!(number(&told.to_vec()), 0);
-    let opened = channel.open_for(STREAM_PATIENCE, None, Duration::from_secs(5)).await;
+    let opened = shared.open_for(STREAM_PATIENCE, None, Duration::from_secs(5)).await;
     let told = opened.expect("a stream").receive().await.expect("a message").expect("no end");
     assert!((1..=MOST_TOLD).contains(&number(&told.to_vec())), "{:?}", told.to_vec());
 }
 
 /// Checks that a stream without a reader stops at its window, and that nothing else stops.
-async fn back_pressure(channel: &Channel) {
+async fn back_pressure(shared: &Session) {
     const COUNT: usize = 4 * WINDOW;
-    let (mut send, mut receive) = channel.open(SLOW, None).await.expect("a stream").split();
+    let (mut send, mut receive) = shared.open(SLOW, None).await.expect("a stream").split();
     for number in 0..WINDOW {
         send.send(&content(200, number)).await.expect("room");
     }
     let next = content(200, WINDOW);
     let stuck = tokio::time::timeout(Duration::from_millis(50), send.send(&next)).await;
     assert!(stuck.is_err(), "more than the window was sent");
-    bounce(channel, 300).await;
-    channel.call(OPEN_GATE, &[]).await.expect("the gate opens");
+    bounce(shared, 300).await;
+    shared.call(OPEN_GATE, &[]).await.expect("the gate opens");
     for number in WINDOW..COUNT {
         send.send(&content(200, number)).await.expect("room");
     }
@@ -229,31 +229,31 @@ async fn back_pressure(channel: &Channel) {
     assert_eq!(sum.to_vec(), sum_of(COUNT));
 }
 
-async fn limits(channel: &Channel, address: &Address) {
-    let too_large = channel.call(ECHO, &vec![0; CAP + 1]).await;
+async fn limits(shared: &Session, address: &Address) {
+    let too_large = shared.call(ECHO, &vec![0; CAP + 1]).await;
     assert!(matches!(too_large, Err(CallError::TooLarge { .. })));
-    let too_much = channel.call_with_metadata(ECHO, &[0; MAX_METADATA + 1], &[]).await;
+    let too_much = shared.call_with_metadata(ECHO, &[0; MAX_METADATA + 1], &[]).await;
     assert!(matches!(too_much, Err(CallError::TooMuchMetadata { .. })));
-    match channel.call(99, &[]).await {
+    match shared.call(99, &[]).await {
         Err(CallError::Failed { code: ErrorCode::NoSuchMethod, .. }) => {}
         other => panic!("{:?}", other.map(drop)),
     }
     let mut streams = Vec::new();
     for _ in 0..MAX_STREAMS {
-        streams.push(channel.open(BOUNCE, None).await.expect("a stream"));
+        streams.push(shared.open(BOUNCE, None).await.expect("a stream"));
     }
-    match channel.open(BOUNCE, None).await {
+    match shared.open(BOUNCE, None).await {
         Err(StreamError::TooMany(count)) => assert_eq!(count, MAX_STREAMS),
         other => panic!("{:?}", other.map(drop)),
     }
     streams.clear();
     // Their numbers are free once the server has answered that they were reset.
-    while channel.open(BOUNCE, None).await.is_err() {
-        channel.call(ECHO, &[]).await.expect("an echo");
+    while shared.open(BOUNCE, None).await.is_err() {
+        shared.call(ECHO, &[]).await.expect("an echo");
     }
     let mut sessions = Vec::new();
     while sessions.len() < MAX_SESSIONS {
-        match Channel::connect_with(address, &session_options()).await {
+        match Session::connect_with(address, &session_options()).await {
             Ok(session) => sessions.push(session),
             Err(_) => break,
         }
@@ -265,15 +265,15 @@ async fn limits(channel: &Channel, address: &Address) {
 
 /// Checks that a client that keeps lent memory gets `NoMemory`, and can call again once it gives
 /// the memory back.
-async fn memory(channel: &Channel) {
+async fn memory(shared: &Session) {
     let request = content(18 << 20, 1);
     let mut kept = Vec::new();
     let failure = loop {
-        match channel.call_until(ECHO, &request, Instant::now() + Duration::from_secs(1)).await {
+        match shared.call_until(ECHO, &request, Instant::now() + Duration::from_secs(1)).await {
             Ok(reply) => kept.push(reply),
             Err(error) => break error,
         }
-        if channel.carrier() != Carrier::Shm && kept.len() == 8 {
+        if shared.carrier() != Carrier::Shm && kept.len() == 8 {
             return; // A socket lends nothing.
         }
         assert!(kept.len() < 8, "more than the cap is lent");
@@ -285,39 +285,39 @@ async fn memory(channel: &Channel) {
     );
     assert!(is_no_memory, "{failure}");
     drop(kept);
-    channel.call(ECHO, &request).await.expect("an echo, after all was given back");
+    shared.call(ECHO, &request).await.expect("an echo, after all was given back");
 }
 
 /// Segments grow with the messages, and go once traffic does without them.
 fn growth(address: &Address) {
-    let channel = BlockingChannel::connect_with(address, &session_options()).expect("a session");
-    let memory = || channel.stats().totals.own_memory + channel.stats().totals.peer_memory;
+    let shared = BlockingChannel::connect_with(address, &session_options()).expect("a session");
+    let memory = || shared.stats().totals.own_memory + shared.stats().totals.peer_memory;
     let mut size = 1000;
     while size < 40 << 20 {
         let request = content(size, size);
-        let reply = channel.call(ECHO, &request).expect("an echo");
+        let reply = shared.call(ECHO, &request).expect("an echo");
         assert!(reply.to_vec() == request, "{size} bytes came back otherwise");
         size *= 3;
     }
     assert!(memory() > 32 << 20, "{} bytes are mapped", memory());
     let began = Instant::now();
     while memory() > 2 << 20 {
-        channel.call(ECHO, &content(1000, 2)).expect("an echo");
+        shared.call(ECHO, &content(1000, 2)).expect("an echo");
         assert!(began.elapsed() < SOON, "{} bytes are still mapped", memory());
     }
 }
 
 /// Checks that a server that leaves finishes open calls and streams, and takes no new ones.
-async fn drain(channel: &Channel) {
-    let mut stream = channel.open(BOUNCE, None).await.expect("a stream");
-    channel.call(LEAVE, &[]).await.expect("a reply");
+async fn drain(shared: &Session) {
+    let mut stream = shared.open(BOUNCE, None).await.expect("a stream");
+    shared.call(LEAVE, &[]).await.expect("a reply");
     loop {
         stream.send(b"still open").await.expect("room");
         let back = stream.receive().await.expect("a message").expect("no end yet");
         assert_eq!(back.to_vec(), b"still open");
-        match channel.call(ECHO, &[]).await {
+        match shared.call(ECHO, &[]).await {
             Ok(_) => {}
-            Err(error) if !error.may_have_run() && channel.is_going_away() => break,
+            Err(error) if !error.may_have_run() && shared.is_going_away() => break,
             Err(error) => panic!("{error}"),
         }
     }
@@ -344,10 +344,10 @@ async fn moves(address: &Address) {
 }
 
 /// Prints that a call is pending, which ends with the server's death.
-async fn hold(channel: &Channel) {
-    let held = channel.clone();
+async fn hold(shared: &Session) {
+    let held = shared.clone();
     let call = tokio::spawn(async move { held.call(HOLD, &[2; 5000]).await.map(drop) });
-    while number(&channel.call(HELD, &[]).await.expect("a number").to_vec()) == 0 {
+    while number(&shared.call(HELD, &[]).await.expect("a number").to_vec()) == 0 {
         tokio::task::yield_now().await;
     }
     println!("holding");

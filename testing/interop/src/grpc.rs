@@ -56,11 +56,11 @@ pub(crate) fn serve(address: &str) {
 pub(crate) fn call(address: &str, case: &str) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let channel = breezeway_grpc::connect(address).await.expect("a server");
-        let gear = channel.connect_info().map(|info| info.gear);
+        let session = breezeway_grpc::connect(address).await.expect("a server");
+        let gear = session.connect_info().map(|info| info.gear);
         assert_eq!(gear, Some(Gear::Native), "the server makes native calls");
-        let channel = AnyChannel::new(channel);
-        let client = client(channel.clone());
+        let session = AnyChannel::new(session);
+        let client = client(session.clone());
         match case {
             "empty_unary" => cases::empty_unary(client).await,
             "large_unary" => cases::large_unary(client).await,
@@ -72,7 +72,7 @@ pub(crate) fn call(address: &str, case: &str) {
             "status_code_and_message" => cases::status_code_and_message(client).await,
             "special_status_message" => cases::special_status_message(client).await,
             "unimplemented_method" => cases::unimplemented_method(client).await,
-            "unimplemented_service" => cases::unimplemented_service(channel).await,
+            "unimplemented_service" => cases::unimplemented_service(session).await,
             "timeout_on_sleeping_server" => cases::timeout_on_sleeping_server(client).await,
             "cancel_after_begin" => cases::cancel_after_begin(client).await,
             "cancel_after_first_response" => {

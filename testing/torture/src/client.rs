@@ -61,12 +61,12 @@ pub(crate) fn connect_with(
     let one_thread = || Builder::new_current_thread().enable_all().build();
     Ok(match engine {
         Engine::Native | Engine::Unix | Engine::Tcp | Engine::Go => {
-            Box::new(Native(breezeway::Channel::connect_with(&address.parse()?, &options)?))
+            Box::new(Native(breezeway::Session::connect_with(&address.parse()?, &options)?))
         }
         Engine::Tokio => {
             let runtime = one_thread()?;
             let address = address.parse()?;
-            let connecting = breezeway_tokio::Channel::connect_with(&address, &options);
+            let connecting = breezeway_tokio::Session::connect_with(&address, &options);
             Box::new(Tokio(wait(&runtime, connecting)??, runtime))
         }
         Engine::Shmipc => {
@@ -82,7 +82,7 @@ pub(crate) fn connect_with(
         Engine::Rpc => {
             let runtime = one_thread()?;
             let address = address.parse()?;
-            let connecting = breezeway_tokio::Channel::connect_with(&address, &options);
+            let connecting = breezeway_tokio::Session::connect_with(&address, &options);
             Box::new(Room(AsyncRoomClient::new(wait(&runtime, connecting)??), runtime))
         }
         Engine::Kitex | Engine::KitexBlocking => {
@@ -92,15 +92,15 @@ pub(crate) fn connect_with(
         Engine::Grpc | Engine::GrpcHttp2 => {
             let runtime = one_thread()?;
             let endpoint = Endpoint::new(address)?;
-            let channel = if engine == Engine::Grpc {
+            let session = if engine == Engine::Grpc {
                 AnyChannel::new(wait(&runtime, endpoint.connect())??)
             } else {
-                let channel = wait(&runtime, endpoint.connect_http2())??;
-                AnyChannel::new(channel.map_err(|error: tonic::transport::Error| {
+                let session = wait(&runtime, endpoint.connect_http2())??;
+                AnyChannel::new(session.map_err(|error: tonic::transport::Error| {
                     tonic::Status::from_error(error.into())
                 }))
             };
-            Box::new(Grpc(TestServiceClient::new(channel), runtime))
+            Box::new(Grpc(TestServiceClient::new(session), runtime))
         }
     })
 }
@@ -121,7 +121,7 @@ fn wait<T>(runtime: &Runtime, what: impl Future<Output = T>) -> Result<T, Failur
     Ok(runtime.block_on(async { tokio::time::timeout(PATIENCE, what).await })?)
 }
 
-struct Native(breezeway::Channel);
+struct Native(breezeway::Session);
 
 impl Client for Native {
     fn call(&mut self, number: u64, size: usize) -> Result<(), Failure> {
@@ -144,7 +144,7 @@ impl Client for Native {
     }
 }
 
-struct Tokio(breezeway_tokio::Channel, Runtime);
+struct Tokio(breezeway_tokio::Session, Runtime);
 
 impl Client for Tokio {
     fn call(&mut self, number: u64, size: usize) -> Result<(), Failure> {
@@ -154,9 +154,9 @@ impl Client for Tokio {
     }
 
     fn stream(&mut self, number: u64) -> Result<(), Failure> {
-        let channel = &self.0;
+        let session = &self.0;
         wait(&self.1, async {
-            let mut stream = channel.open(0, None).await?;
+            let mut stream = session.open(0, None).await?;
             for size in [0, 100, 3_000] {
                 stream.send(&bytes(number, size)).await?;
                 let reply = stream.receive().await?.ok_or("a stream ended early")?;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, Session};
+use breezeway::{Address, ExclusiveSession};
 use breezeway_adversary::Chance;
 use clap::ValueEnum;
 use rustix::process::{Pid, Signal, getpid, kill_process, set_parent_process_death_signal};
@@ -126,7 +126,8 @@ pub(crate) fn be_victim(victim: &Victim) -> Result<(), Failure> {
     let &Victim { engine, step, delay, number, .. } = victim;
     let arm = || drop(std::thread::spawn(move || die_in(delay)));
     let connect = || client::connect(engine, &victim.address);
-    let session = || Session::connect(&victim.address.parse::<Address>()?).map_err(Failure::from);
+    let session =
+        || ExclusiveSession::connect(&victim.address.parse::<Address>()?).map_err(Failure::from);
     let (short, long) = (40, 5_000);
     match step {
         Step::Connect => {
@@ -275,7 +276,7 @@ fn kill_clients(engine: Engine, kills: u64, chance: &mut Chance) -> Result<Heard
     // Servers that count sessions and messages report them to this client.
     let is_session = matches!(engine, Engine::Native | Engine::Unix | Engine::Tcp);
     let counts = is_session || engine == Engine::Tokio;
-    let mut control = counts.then(|| Session::connect(&address.parse()?)).transpose()?;
+    let mut control = counts.then(|| ExclusiveSession::connect(&address.parse()?)).transpose()?;
     let own_sessions = control.as_mut().map(sessions).transpose()?.unwrap_or(0);
     let steps = if is_session { Step::value_variants() } else { &EVERYWHERE };
     let ledger = folder.path().join("ledger");
@@ -339,12 +340,12 @@ fn kill_clients(engine: Engine, kills: u64, chance: &mut Chance) -> Result<Heard
     Ok(heard)
 }
 
-fn sessions(control: &mut Session) -> Result<u64, Failure> {
+fn sessions(control: &mut ExclusiveSession) -> Result<u64, Failure> {
     let reply = control.call(method::SESSIONS, b"")?;
     Ok(reply.bytes().u64_le_at(0).ok_or("a count has eight bytes")?)
 }
 
-fn tally(control: &mut Session, id: u64) -> Result<[u64; 2], Failure> {
+fn tally(control: &mut ExclusiveSession, id: u64) -> Result<[u64; 2], Failure> {
     let reply = control.call(method::TALLY, &id.to_le_bytes())?;
     let at = |at| reply.bytes().u64_le_at(at).ok_or("a tally has sixteen bytes");
     Ok([at(0)?, at(8)?])

@@ -3,7 +3,7 @@
 use super::Exchange;
 use super::work::{FEW, Work, all_are};
 use breezeway::{
-    Address, Call, ForeignBytes, Handled, Server, ServerOptions, Session, SessionOptions,
+    Address, Call, ForeignBytes, Handled, Server, ServerOptions, ExclusiveSession, SessionOptions,
     TrustedPeer, WaitPolicy,
 };
 use breezeway_measure::Failure;
@@ -42,7 +42,7 @@ fn answer(work: Work, call: Call<'_>) -> Handled {
 
 /// Returns the function that makes round trips over a session.
 pub(crate) fn requester(path: &Path, work: Work, trusted: bool) -> Result<Exchange, Failure> {
-    let session = Session::connect_with(&Address::shm(path), &options())?;
+    let session = ExclusiveSession::connect_with(&Address::shm(path), &options())?;
     let mut session = if trusted { session.trusting(proof()) } else { session };
     Ok(Box::new(move |round| {
         let byte = Work::request(round);

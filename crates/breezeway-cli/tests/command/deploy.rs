@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-use breezeway::{Address, Session, SessionOptions};
+use breezeway::{Address, ExclusiveSession, SessionOptions};
 use rustix::process::Signal;
 
 use crate::support::{Folder, PATIENCE, Running, breezeway, eventually};
@@ -72,7 +72,7 @@ fn allowed() -> BTreeSet<&'static str> {
 fn load(places: &[Address]) {
     let options = SessionOptions::new().handshake_timeout(PATIENCE);
     for place in places {
-        let connect = |_| Session::connect_with(place, &options).unwrap();
+        let connect = |_| ExclusiveSession::connect_with(place, &options).unwrap();
         let mut sessions: Vec<_> = (0..3).map(connect).collect();
         for session in &mut sessions {
             for len in [1, 40, 5_000, 3 << 20] {

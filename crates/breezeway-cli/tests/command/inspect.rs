@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use breezeway::{Channel, Session};
+use breezeway::{ExclusiveSession, Session};
 use breezeway_shmipc::{Client, ClientOptions, Trust};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -119,7 +119,7 @@ fn sessions_of_a_stopped_server_are_shown_on_every_carrier() {
     let listening = running.line();
     let places = listening.strip_prefix("listening on ").unwrap().split(',');
     let mut sessions: Vec<_> =
-        places.map(|place| Session::connect(&place.parse().unwrap()).unwrap()).collect();
+        places.map(|place| ExclusiveSession::connect(&place.parse().unwrap()).unwrap()).collect();
     for session in &mut sessions {
         for len in [40, 5_000] {
             session.call(0, &vec![7; len]).unwrap();
@@ -189,15 +189,16 @@ fn handler_times_are_shown_by_session_for_every_runtime() {
         command.args(gear);
         let running = Running::start(command);
         running.line();
-        let (mut idle, pid) = (Session::connect(&address).unwrap(), running.pid().to_string());
+        let (mut idle, pid) =
+            (ExclusiveSession::connect(&address).unwrap(), running.pid().to_string());
         idle.call(0, b"once").unwrap();
         // One call in 61 of the one thread, and some that bring the last one to its end.
         if shared {
-            let channel = Channel::connect(&address).unwrap();
+            let channel = Session::connect(&address).unwrap();
             (0..620).for_each(|_| drop(channel.call(0, b"again").unwrap()));
             shows_ten(&pid, gear);
         } else {
-            let mut session = Session::connect(&address).unwrap();
+            let mut session = ExclusiveSession::connect(&address).unwrap();
             (0..620).for_each(|_| drop(session.call(0, b"again").unwrap()));
             shows_ten(&pid, gear);
         }
@@ -233,7 +234,7 @@ fn entries_of_a_running_and_a_stopped_server_are_dumped() {
     let address = format!("shm:{}", folder.socket().display());
     let running = Running::start(breezeway(&["serve", "--addr", &address, "--wait", "park"]));
     assert_eq!(running.line(), format!("listening on {address}"));
-    let mut session = Session::connect(&address.parse().unwrap()).unwrap();
+    let mut session = ExclusiveSession::connect(&address.parse().unwrap()).unwrap();
     for len in [40, 5_000] {
         session.call(0, &vec![b'x'; len]).unwrap();
     }
@@ -294,7 +295,7 @@ fn entries_of_a_running_and_a_stopped_server_are_dumped() {
     let address = format!("unix:{}", folder.socket().display());
     let other = Running::start(breezeway(&["serve", "--addr", &address]));
     other.line();
-    let mut session = Session::connect(&address.parse().unwrap()).unwrap();
+    let mut session = ExclusiveSession::connect(&address.parse().unwrap()).unwrap();
     session.call(0, b"").unwrap();
     let pid = other.pid().to_string();
     let report: Value = serde_json::from_str(&inspect(&[&pid, "--json"])).unwrap();
@@ -312,7 +313,7 @@ fn bodies_are_dumped_with_the_names_of_an_idl() {
     let address = format!("shm:{}", folder.socket().display());
     let running = Running::start(breezeway(&["serve", "--addr", &address]));
     running.line();
-    let mut session = Session::connect(&address.parse().unwrap()).unwrap();
+    let mut session = ExclusiveSession::connect(&address.parse().unwrap()).unwrap();
     // A string in field 1, and the end of the struct.
     let arguments = b"\x0b\x00\x01\x00\x00\x00\x03Ada\x00";
     // It only echoes calls of method 0.
@@ -335,7 +336,7 @@ fn rates_are_printed_once_as_a_table_and_as_json() {
     let address = folder.address().to_string();
     let running = Running::start(breezeway(&["serve", "--addr", &address]));
     running.line();
-    let mut session = Session::connect(&folder.address()).unwrap();
+    let mut session = ExclusiveSession::connect(&folder.address()).unwrap();
     session.call(0, b"hello").unwrap();
     let pid = running.pid().to_string();
     let once = ["top", &pid, "--once", "--every", "50ms"];

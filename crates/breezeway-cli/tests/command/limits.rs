@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use breezeway::{CallError, Session, SessionOptions};
+use breezeway::{CallError, ExclusiveSession, SessionOptions};
 
 use crate::support::{Folder, PATIENCE, Running, Serve, breezeway, is_one_line_of_failure};
 
@@ -46,12 +46,12 @@ fn start_above_file_size_limit_names_it() {
 #[test]
 fn segment_above_file_size_limit_fails_one_call() {
     let serve = serve("-f 32768");
-    let mut session = Session::connect(&serve.folder.address()).unwrap();
+    let mut session = ExclusiveSession::connect(&serve.folder.address()).unwrap();
     // The reply waits for memory, which never comes.
     let error = session.call(0, &vec![7; 20 << 20]).unwrap_err();
     let CallError::Failed { .. } = &error else { panic!("{error:?}") };
     assert!(error.to_string().contains("RLIMIT_FSIZE"), "{error}");
-    let other = Session::connect(&serve.folder.address());
+    let other = ExclusiveSession::connect(&serve.folder.address());
     assert_eq!(other.unwrap().call(0, b"other").unwrap().to_vec(), b"other");
     assert_eq!(session.call(0, b"again").unwrap().to_vec(), b"again");
 }
@@ -61,10 +61,10 @@ fn reply_above_address_space_limit_fails_one_call() {
     // KiB: enough for the command, its threads and one request.
     let serve = serve("-v 700000");
     let options = SessionOptions::new().cap(512 << 20);
-    let mut session = Session::connect_with(&serve.folder.address(), &options).unwrap();
+    let mut session = ExclusiveSession::connect_with(&serve.folder.address(), &options).unwrap();
     let error = session.call(0, &vec![7; 400 << 20]).unwrap_err();
     assert!(error.to_string().contains("RLIMIT_AS"), "{error}");
-    let other = Session::connect(&serve.folder.address());
+    let other = ExclusiveSession::connect(&serve.folder.address());
     assert_eq!(other.unwrap().call(0, b"other").unwrap().to_vec(), b"other");
 }
 
@@ -129,7 +129,7 @@ fn start_under_each_limit_names_it_or_serves() {
                 }
                 let options = SessionOptions::new().handshake_timeout(PATIENCE);
                 let address = address.parse().unwrap();
-                match Session::connect_with(&address, &options) {
+                match ExclusiveSession::connect_with(&address, &options) {
                     Ok(mut session) => {
                         let reply = session.call(0, b"x").map(|reply| reply.to_vec());
                         assert!(reply.is_ok_and(|reply| reply == b"x"), "{what}");
@@ -159,12 +159,12 @@ fn request_above_address_space_limit_fails_one_call() {
         let address = line.strip_prefix("listening on ").unwrap().parse().unwrap();
         let options = SessionOptions::new().cap(512 << 20).handshake_timeout(PATIENCE);
         let options = options.call_timeout(Some(PATIENCE));
-        let mut session = Session::connect_with(&address, &options).unwrap();
+        let mut session = ExclusiveSession::connect_with(&address, &options).unwrap();
         let len = if carrier == "shm" { 300 << 20 } else { 450 << 20 };
         let error = session.call(0, &vec![7; len]).map(drop).unwrap_err();
         assert!(error.to_string().contains("RLIMIT_AS"), "{carrier}: {error}");
         assert_eq!(session.call(0, b"again").unwrap().to_vec(), b"again", "{carrier}");
-        let mut other = Session::connect(&address).unwrap();
+        let mut other = ExclusiveSession::connect(&address).unwrap();
         assert_eq!(other.call(0, b"other").unwrap().to_vec(), b"other", "{carrier}");
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::support::{Folder, Running, breezeway, refused, refused_command, run};
-use breezeway::{Session, SessionOptions};
+use breezeway::{ExclusiveSession, SessionOptions};
 
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/breezeway.toml");
 /// A value that exceeds that of any test.
@@ -46,7 +46,7 @@ impl Setting {
         let running = Running::start(self.command);
         running.line();
         let options = SessionOptions::new().cap(LARGE);
-        Session::connect_with(&self.folder.address(), &options).unwrap().cap()
+        ExclusiveSession::connect_with(&self.folder.address(), &options).unwrap().cap()
     }
 
     fn refused(self, words: &[&str]) {

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
-use breezeway_tokio::{CallError, Channel, ErrorCode, Message, ReceiveHalf, Stream, StreamError};
+use breezeway_tokio::{CallError, ErrorCode, Message, ReceiveHalf, Session, Stream, StreamError};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
@@ -38,7 +38,7 @@ impl From<Status> for Failure {
 
 /// Makes a call, up to the headers of its response.
 pub(crate) async fn exchange(
-    channel: &Channel,
+    channel: &Session,
     request: Request<Body>,
     mut timeout: Timeout,
 ) -> Result<Response<Body>, Failure> {
@@ -86,7 +86,7 @@ enum Opened {
 
 /// Opens the stream of a call, with the available part of its body if that is short.
 fn poll_open(
-    channel: &Channel,
+    channel: &Session,
     cx: &mut Context<'_>,
     block: &[u8],
     outbound: &mut Outbound<Body>,

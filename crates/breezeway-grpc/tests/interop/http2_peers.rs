@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use breezeway_grpc::{Endpoint, Gear, Server};
 use breezeway_grpc_interop::cases::{client, simple};
 use breezeway_grpc_interop::{AnyChannel, pb, server};
-use breezeway_tokio::{ByteStream, Channel};
+use breezeway_tokio::{ByteStream, Session};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
@@ -378,7 +378,7 @@ fn stopped_server_cuts_client_that_keeps_its_stream_open() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let serving = Serving::start(&format!("shm:{}/socket", folder.path().display()));
-        let channel = Channel::connect(&serving.address.parse().unwrap()).await.unwrap();
+        let channel = Session::connect(&serving.address.parse().unwrap()).await.unwrap();
         let mut stream = ByteStream::new(channel.open(0, None).await.unwrap());
         let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
         stream.write_all(&begin).await.unwrap();

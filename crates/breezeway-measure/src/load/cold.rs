@@ -1,6 +1,6 @@
 //! Sessions that live for one call.
 
-use breezeway::Session;
+use breezeway::ExclusiveSession;
 
 use super::content::Content;
 use super::methods::ECHO;
@@ -15,7 +15,7 @@ use crate::Failure;
 /// The first error of a session, or a reply that differs from its request.
 pub fn on_fresh_sessions(
     load: &Load,
-    mut connect: impl FnMut() -> Result<Session, Failure>,
+    mut connect: impl FnMut() -> Result<ExclusiveSession, Failure>,
 ) -> Result<Measurement, Failure> {
     let mut content = Content::new(load.size);
     closed_loop(load.extent, |round| {

@@ -1,6 +1,6 @@
 //! Messages without replies, in batches; the server confirms how many arrived, and their sum.
 
-use breezeway::Session;
+use breezeway::ExclusiveSession;
 use breezeway_os::clock;
 use breezeway_shm::layout::INLINE_MAX;
 
@@ -16,7 +16,7 @@ pub(super) struct Tally {
 }
 
 /// Requests the tally of the server.
-pub(super) fn tally(session: &mut Session) -> Result<Tally, Failure> {
+pub(super) fn tally(session: &mut ExclusiveSession) -> Result<Tally, Failure> {
     let reply = session.call(TALLY, &[])?;
     let (count, sum) = (reply.bytes().u64_le_at(0), reply.bytes().u64_le_at(8));
     match (count, sum) {
@@ -25,7 +25,11 @@ pub(super) fn tally(session: &mut Session) -> Result<Tally, Failure> {
     }
 }
 
-pub(super) fn run(load: &Load, session: &mut Session, until: Until) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    load: &Load,
+    session: &mut ExclusiveSession,
+    until: Until,
+) -> Result<Outcome, Failure> {
     let start = clock::ticks();
     let mut outcome = Outcome::default();
     let mut now = start;
@@ -50,7 +54,7 @@ fn method(load: &Load) -> u32 {
 
 fn post_inline(
     load: &Load,
-    session: &mut Session,
+    session: &mut ExclusiveSession,
     count: u64,
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
@@ -70,7 +74,7 @@ fn post_inline(
 
 fn post_large(
     load: &Load,
-    session: &mut Session,
+    session: &mut ExclusiveSession,
     count: u64,
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
@@ -90,7 +94,7 @@ fn post_large(
 /// would show here.
 pub(super) fn confirm(
     load: &Load,
-    session: &mut Session,
+    session: &mut ExclusiveSession,
     before: Tally,
     runs: &[Runs],
 ) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use breezeway::{ForeignBytes, Session};
+use breezeway::{ExclusiveSession, ForeignBytes};
 use breezeway_os::clock;
 
 use super::exchange::{Rate, Schedule, sleep_until};
@@ -17,7 +17,11 @@ pub(super) const PIECE: usize = 4096;
 /// Payloads from this size on are written through the session's copy, which passes the caches.
 pub(super) const LARGE: usize = 64 * 1024;
 
-pub(super) fn run(load: &Load, session: &mut Session, until: Until) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    load: &Load,
+    session: &mut ExclusiveSession,
+    until: Until,
+) -> Result<Outcome, Failure> {
     let mut messages = Messages { load, piece: [0; PIECE] };
     match load.rate {
         None => closed_loop(&mut messages, session, until),
@@ -38,7 +42,7 @@ impl Messages<'_> {
 
     /// Sends the request of round `round`.
     #[inline]
-    fn send(&mut self, session: &mut Session, round: u64) -> Result<(), Failure> {
+    fn send(&mut self, session: &mut ExclusiveSession, round: u64) -> Result<(), Failure> {
         let seed = pattern::seed(round);
         let mut space = session.reserve(self.load.size)?;
         if self.load.touch == Touch::None {
@@ -89,7 +93,7 @@ pub(super) fn mismatch(round: u64, sent: usize, received: usize) -> Failure {
 /// call's latency and starts the next one's.
 fn closed_loop(
     messages: &mut Messages<'_>,
-    session: &mut Session,
+    session: &mut ExclusiveSession,
     until: Until,
 ) -> Result<Outcome, Failure> {
     let depth = messages.load.depth;
@@ -127,7 +131,7 @@ fn closed_loop(
 fn open_loop(
     messages: &mut Messages<'_>,
     rate: Rate,
-    session: &mut Session,
+    session: &mut ExclusiveSession,
     until: Until,
 ) -> Result<Outcome, Failure> {
     let mut recorder = Recorder::new();

@@ -1,6 +1,6 @@
 //! Threads that share one session, with calls or with streams.
 
-use breezeway::{Channel, Stream};
+use breezeway::{Session, Stream};
 use breezeway_os::clock;
 
 use super::content::{Content, check_size, no_stream};
@@ -12,7 +12,7 @@ use crate::statistics::Recorder;
 
 /// A thread's means to exchange messages.
 enum Caller {
-    Calls(Channel),
+    Calls(Session),
     /// Streams with one message in flight on each.
     Streams(Vec<Stream>),
 }
@@ -26,21 +26,21 @@ enum Caller {
 /// request.
 pub fn on_channel(
     load: &Load,
-    channel: &Channel,
+    session: &Session,
     spread: Spread,
     progress: impl FnMut(),
 ) -> Result<Measurement, Failure> {
-    check_size(load.size, channel.cap())?;
-    let callers = (0..spread.threads).map(|number| caller(channel, spread, number));
+    check_size(load.size, session.cap())?;
+    let callers = (0..spread.threads).map(|number| caller(session, spread, number));
     let callers = callers.collect::<Result<Vec<_>, _>>()?;
-    let (_, runs, cpu) = run_all(load, callers, channel.peer().pid, run, progress)?;
+    let (_, runs, cpu) = run_all(load, callers, session.peer().pid, run, progress)?;
     Ok(Measurement::of(&runs, cpu))
 }
 
-fn caller(channel: &Channel, spread: Spread, number: u32) -> Result<Caller, Failure> {
-    let Some(streams) = spread.streams else { return Ok(Caller::Calls(channel.clone())) };
+fn caller(session: &Session, spread: Spread, number: u32) -> Result<Caller, Failure> {
+    let Some(streams) = spread.streams else { return Ok(Caller::Calls(session.clone())) };
     let share = streams / spread.threads + u32::from(number < streams % spread.threads);
-    let open = |_| channel.open(ECHO, None).map_err(no_stream);
+    let open = |_| session.open(ECHO, None).map_err(no_stream);
     Ok(Caller::Streams((0..share).map(open).collect::<Result<_, _>>()?))
 }
 
@@ -52,8 +52,8 @@ fn run(load: &Load, until: Until, caller: &mut Caller) -> Result<Outcome, Failur
     while !until.reached(count, start, now) {
         let round = until.first + count;
         count += match caller {
-            Caller::Calls(channel) => {
-                let reply = channel.call(ECHO, content.request(round))?;
+            Caller::Calls(session) => {
+                let reply = session.call(ECHO, content.request(round))?;
                 content.check(reply.bytes(), round)?;
                 let after = clock::ticks();
                 recorder.record(after.wrapping_sub(now));

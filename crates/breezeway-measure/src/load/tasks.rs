@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use breezeway::{Address, ServerOptions, SessionOptions};
-use breezeway_tokio::{Channel, OwnedCall, ReplyError, Server, Stopper, Stream};
+use breezeway_tokio::{OwnedCall, ReplyError, Server, Session, Stopper, Stream};
 
 use super::awaited::{self, runtime};
 use super::content::{Content, check_size, no_stream};
@@ -95,21 +95,21 @@ pub fn on_tasks(
 ) -> Result<Measurement, Failure> {
     let (size, address, options) = (load.size, address.clone(), options.clone());
     let callers = async move {
-        let channel = Channel::connect_with(&address, &options).await?;
-        check_size(size, channel.cap())?;
+        let session = Session::connect_with(&address, &options).await?;
+        check_size(size, session.cap())?;
         let mut callers = Vec::new();
         for _ in 0..spread.callers() {
-            callers.push(Caller { content: Content::new(size), by: by(&channel, spread).await? });
+            callers.push(Caller { content: Content::new(size), by: by(&session, spread).await? });
         }
         Ok(callers)
     };
     awaited::run(load, spread.threads as usize, callers, progress)
 }
 
-async fn by(channel: &Channel, spread: Spread) -> Result<By, Failure> {
+async fn by(session: &Session, spread: Spread) -> Result<By, Failure> {
     Ok(match spread.streams {
-        Some(_) => By::Stream(channel.open(ECHO, None).await.map_err(no_stream)?),
-        None => By::Calls(channel.clone()),
+        Some(_) => By::Stream(session.open(ECHO, None).await.map_err(no_stream)?),
+        None => By::Calls(session.clone()),
     })
 }
 
@@ -120,7 +120,7 @@ struct Caller {
 
 /// A task's means to exchange messages.
 enum By {
-    Calls(Channel),
+    Calls(Session),
     Stream(Stream),
 }
 
@@ -128,7 +128,7 @@ impl awaited::Caller for Caller {
     async fn call(&mut self, round: u64) -> Result<(), Failure> {
         let request = self.content.request(round);
         let reply = match &mut self.by {
-            By::Calls(channel) => channel.call(ECHO, request).await?,
+            By::Calls(session) => session.call(ECHO, request).await?,
             By::Stream(stream) => {
                 stream.send(request).await?;
                 stream.receive().await?.ok_or("the server has ended a stream")?

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway::{CallError, ConnectError};
-use breezeway_tokio::Channel;
+use breezeway_tokio::Session;
 
 use super::reach::To;
 use crate::caller::CallOptions;
@@ -22,7 +22,7 @@ const CLOSED: [io::ErrorKind; 3] =
 
 #[derive(Clone)]
 pub(super) enum Line {
-    Native(Channel),
+    Native(Session),
     Thrift(Arc<AsyncThriftClient>),
 }
 
@@ -31,7 +31,7 @@ impl Line {
     /// hung, it has to answer a call, of a method that no service has.
     pub(super) async fn connect(to: &To, has_hung: bool) -> Result<Self, Error> {
         let Some(framing) = to.framing else {
-            return Ok(Self::Native(Channel::connect_with(&to.address, &to.options).await?));
+            return Ok(Self::Native(Session::connect_with(&to.address, &to.options).await?));
         };
         // Validated as for a session: a connection would ignore most of them.
         to.options.validate().map_err(ConnectError::from)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use breezeway::{Channel, ErrorCode, Message, ReceiveHalf, SendHalf, Stream, StreamError};
+use breezeway::{ErrorCode, Message, ReceiveHalf, SendHalf, Session, Stream, StreamError};
 
 use super::{Body, Opened, Received, ReceivingReplies, SendingRequests, StreamChannel, outcome};
 use crate::caller::CallOptions;
@@ -30,7 +30,7 @@ pub(crate) struct Replies {
     metadata: Option<ReplyMetadata>,
 }
 
-impl StreamChannel for Channel {
+impl StreamChannel for Session {
     fn open(
         &self,
         method: &Method,
@@ -56,7 +56,7 @@ impl StreamChannel for Channel {
 }
 
 fn open(
-    channel: &Channel,
+    channel: &Session,
     tag: u32,
     block: Option<&[u8]>,
     options: &CallOptions,

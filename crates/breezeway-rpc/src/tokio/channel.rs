@@ -14,7 +14,7 @@ use crate::thrift::{self, encode_vec, to_vec};
 /// Maximum number of resends of a call that never ran, because the server was about to end.
 const RESENDS: u32 = 16;
 
-/// Carries calls to a server for tasks: a [`breezeway_tokio::Channel`], or a
+/// Carries calls to a server for tasks: a [`breezeway_tokio::Session`], or a
 /// [`breezeway_tokio::Client`], which replaces its session when its server is replaced.
 pub trait AsyncChannel: Sync {
     /// Calls a method and returns its reply. Dropping the future cancels the call.
@@ -54,7 +54,7 @@ impl<C: AsyncChannel> AsyncChannel for &C {
     }
 }
 
-impl AsyncChannel for breezeway_tokio::Channel {
+impl AsyncChannel for breezeway_tokio::Session {
     async fn call<A: thrift::Call + Sync>(
         &self,
         method: &Method,
@@ -76,7 +76,7 @@ impl AsyncChannel for breezeway_tokio::Channel {
 
 /// Posts like [`call_until`], for a oneway call, which waits only for room.
 async fn post_until<A: thrift::Call + Sync>(
-    channel: &breezeway_tokio::Channel,
+    channel: &breezeway_tokio::Session,
     method: &Method,
     arguments: &A,
     options: &CallOptions,
@@ -97,7 +97,7 @@ async fn post_until<A: thrift::Call + Sync>(
 /// Calls over a session until the deadline; a repeated call keeps the deadline of its first
 /// attempt.
 async fn call_until<A: thrift::Call + Sync>(
-    channel: &breezeway_tokio::Channel,
+    channel: &breezeway_tokio::Session,
     method: &Method,
     arguments: &A,
     options: &CallOptions,
@@ -130,7 +130,7 @@ impl AsyncChannel for breezeway_tokio::Client {
     ) -> Result<A::Reply, Error> {
         let until = options.deadline().or_else(|| self.until());
         for _ in 0..RESENDS {
-            let channel = self.channel_until(until).await?;
+            let channel = self.session_until(until).await?;
             match call_until(&channel, method, arguments, options, until).await {
                 Err(error) if !error.may_have_run() && channel.is_going_away() => {}
                 outcome => return outcome,
@@ -147,7 +147,7 @@ impl AsyncChannel for breezeway_tokio::Client {
     ) -> Result<(), Error> {
         let until = options.deadline().or_else(|| self.until());
         for _ in 0..RESENDS {
-            let channel = self.channel_until(until).await?;
+            let channel = self.session_until(until).await?;
             match post_until(&channel, method, arguments, options, until).await {
                 Err(error) if !error.may_have_run() && channel.is_going_away() => {}
                 outcome => return outcome,

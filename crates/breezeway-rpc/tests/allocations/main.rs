@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
-use breezeway::{ServerOptions, Session, Stopper, TrustedPeer};
+use breezeway::{ExclusiveSession, ServerOptions, Stopper, TrustedPeer};
 use breezeway_rpc::{Context, Error, Server, Service, Written};
 
 include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/five.rs"));
@@ -144,7 +144,7 @@ impl InPlaceLibrary for ByWorker {
 
 /// A server in this process, which ends with this.
 struct Running {
-    session: Option<RefCell<Session>>,
+    session: Option<RefCell<ExclusiveSession>>,
     by_worker: ByWorker,
     stopper: Stopper,
     serving: Option<JoinHandle<()>>,
@@ -164,11 +164,11 @@ impl Running {
         let server = server.add_service(service(by_worker.clone())).unwrap();
         let stopper = server.stopper();
         let serving = Some(std::thread::spawn(move || server.serve().unwrap()));
-        let session = Some(RefCell::new(Session::connect(&address).unwrap()));
+        let session = Some(RefCell::new(ExclusiveSession::connect(&address).unwrap()));
         Self { session, by_worker, stopper, serving, _folder: folder }
     }
 
-    fn session(&self) -> &RefCell<Session> {
+    fn session(&self) -> &RefCell<ExclusiveSession> {
         self.session.as_ref().unwrap()
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use breezeway::{Address, CallError, SessionOptions};
 use breezeway_rpc::thrift::{ApplicationException, ExceptionKind};
 use breezeway_rpc::{AsyncServer, CallOptions, Error, ReplyMetadata};
-use breezeway_tokio::{Channel, Stopper};
+use breezeway_tokio::{Session, Stopper};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -41,8 +41,8 @@ impl Running {
         Self { address, looks, slow, stopper, serving, _folder: folder }
     }
 
-    async fn client(&self) -> AsyncShopClient<Channel> {
-        AsyncShopClient::new(Channel::connect(&self.address).await.unwrap())
+    async fn client(&self) -> AsyncShopClient<Session> {
+        AsyncShopClient::new(Session::connect(&self.address).await.unwrap())
     }
 
     async fn end(self) {
@@ -196,7 +196,7 @@ async fn a_blocking_client_calls_an_awaited_service() {
     let running = Running::new("shm");
     let address = running.address.clone();
     let count = tokio::task::spawn_blocking(move || {
-        let shop = crate::shop::ShopClient::new(breezeway::Client::connect(&address).unwrap());
+        let shop = crate::shop::ShopClient::new(breezeway::Pool::connect(&address).unwrap());
         shop.buy(tea(1), None).unwrap().count
     });
     assert_eq!(count.await.unwrap(), 1);
@@ -206,7 +206,7 @@ async fn a_blocking_client_calls_an_awaited_service() {
 #[tokio::test]
 async fn oneway_call_without_room_ends_at_its_deadline() {
     const LONG: Duration = Duration::from_secs(20);
-    let (channel, _server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+    let (channel, _server) = Session::pair(&SessionOptions::new()).await.unwrap();
     let shop = AsyncShopClient::new(channel);
     let within = || CallOptions::new().timeout(Duration::from_millis(20));
     let failing = async {
@@ -224,10 +224,10 @@ async fn oneway_call_without_room_ends_at_its_deadline() {
 async fn server_names_its_service() {
     for carrier in ["shm", "unix", "tcp"] {
         let running = Running::new(carrier);
-        let channel = Channel::connect(&running.address).await.unwrap();
+        let channel = Session::connect(&running.address).await.unwrap();
         assert_eq!(channel.service(), breezeway_rpc::RPC, "{carrier}");
         let other = SessionOptions::new().service(2);
-        let error = Channel::connect_with(&running.address, &other).await.map(drop).unwrap_err();
+        let error = Session::connect_with(&running.address, &other).await.map(drop).unwrap_err();
         assert!(error.to_string().contains("serves Breezeway RPC"), "{error}");
         drop(channel);
         running.end().await;

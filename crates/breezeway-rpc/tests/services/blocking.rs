@@ -5,8 +5,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, CallError, Client, ClientOptions, ErrorCode, ServeError, ServerOptions, Session,
-    SessionOptions, Stopper,
+    Address, CallError, ClientOptions, ErrorCode, ExclusiveSession, Pool, ServeError,
+    ServerOptions, SessionOptions, Stopper,
 };
 use breezeway_rpc::thrift::{ApplicationException, ExceptionKind};
 use breezeway_rpc::{CallOptions, Channel, Context, Error, Method, Reply, Server, Service};
@@ -55,8 +55,8 @@ fn on_every_carrier(test: impl Fn(&mut Running)) {
     }
 }
 
-fn client(running: &Running) -> ShopClient<Client> {
-    ShopClient::new(Client::connect(&running.address).unwrap())
+fn client(running: &Running) -> ShopClient<Pool> {
+    ShopClient::new(Pool::connect(&running.address).unwrap())
 }
 
 fn tea(count: i32) -> Item {
@@ -91,7 +91,7 @@ fn every_kind_of_method_works_on_every_carrier() {
 #[test]
 fn one_session_of_one_thread_carries_them_too() {
     on_every_carrier(|running| {
-        let session = Session::connect(&running.address).unwrap();
+        let session = ExclusiveSession::connect(&running.address).unwrap();
         every_kind_of_method(&ShopClient::new(RefCell::new(session)), &mut running.looks);
     });
 }
@@ -99,7 +99,7 @@ fn one_session_of_one_thread_carries_them_too() {
 #[test]
 fn a_session_that_threads_share_carries_them_too() {
     on_every_carrier(|running| {
-        let channel = breezeway::Channel::connect(&running.address).unwrap();
+        let channel = breezeway::Session::connect(&running.address).unwrap();
         every_kind_of_method(&ShopClient::new(channel), &mut running.looks);
     });
 }
@@ -131,7 +131,7 @@ fn a_handler_that_panics_fails_its_call_and_no_other() {
 #[test]
 fn a_method_that_the_server_does_not_have_never_ran() {
     let running = Running::new("shm");
-    let mut session = Session::connect(&running.address).unwrap();
+    let mut session = ExclusiveSession::connect(&running.address).unwrap();
     let error = Error::from(session.call(12345, b"").unwrap_err());
     assert!(!error.may_have_run());
     match error {
@@ -143,7 +143,7 @@ fn a_method_that_the_server_does_not_have_never_ran() {
 #[test]
 fn undecodable_arguments_fail_the_call_only() {
     let running = Running::new("shm");
-    let mut session = Session::connect(&running.address).unwrap();
+    let mut session = ExclusiveSession::connect(&running.address).unwrap();
     let check = breezeway_rpc::Method::of::<crate::shop::HealthCheckArgs>("Shop");
     for bad in [&b""[..], b"\x08\x00\x01\x00", b"\x05", &[0xff; 300]] {
         match session.call(check.tag, bad) {
@@ -185,7 +185,7 @@ fn metadata_is_refused_where_it_cannot_travel() {
     let options = || CallOptions::new().metadata("name", "Ada");
     let failed = client(&running).with(options()).echo("x".to_owned());
     assert!(matches!(failed, Err(Error::NoMetadata)), "{failed:?}");
-    let shared = ShopClient::new(breezeway::Channel::connect(&running.address).unwrap());
+    let shared = ShopClient::new(breezeway::Session::connect(&running.address).unwrap());
     assert_eq!(shared.with(options()).echo("x".to_owned()).unwrap(), "x");
     let long = CallOptions::new().metadata("name", vec![b'x'; 65_536]);
     let failed = shared.with(long).echo("x".to_owned());
@@ -234,8 +234,8 @@ fn first_reply_of_a_handler_is_its_last() {
         let server = Server::bind_with(&place, options).unwrap().add_service(Twice).unwrap();
         let stopper = server.stopper();
         let serving = std::thread::spawn(move || server.serve());
-        let sessions = RefCell::new(Session::connect(&place).unwrap());
-        let shared = breezeway::Channel::connect(&place).unwrap();
+        let sessions = RefCell::new(ExclusiveSession::connect(&place).unwrap());
+        let shared = breezeway::Session::connect(&place).unwrap();
         for len in [1, 80, 104, 105, 100_000] {
             let (text, options) = ("x".repeat(len), CallOptions::new());
             let arguments = ShopEchoArgs { text: text.clone() };
@@ -265,7 +265,7 @@ fn services_whose_numbers_collide_are_refused() {
 fn oneway_call_without_room_ends_at_its_deadline() {
     // Far longer than the call is to take.
     let options = SessionOptions::new().call_timeout(Some(Duration::from_secs(60)));
-    let (channel, _server) = breezeway::Channel::pair(&options).unwrap();
+    let (channel, _server) = breezeway::Session::pair(&options).unwrap();
     let shop = ShopClient::new(channel);
     let within = || CallOptions::new().timeout(Duration::from_millis(20));
     let (tell, told) = std::sync::mpsc::channel();
@@ -286,7 +286,7 @@ fn client_of_another_service_is_refused_by_name() {
     on_every_carrier(|running| {
         for (service, refused) in [(0, false), (breezeway_rpc::RPC, false), (2, true)] {
             let options = SessionOptions::new().service(service);
-            match Session::connect_with(&running.address, &options).map(drop) {
+            match ExclusiveSession::connect_with(&running.address, &options).map(drop) {
                 Err(error) if refused => {
                     let said = error.to_string();
                     assert!(said.contains("serves Breezeway RPC"), "{said}");
@@ -304,7 +304,7 @@ fn wait_for_a_session_of_the_pool_is_within_the_calls_timeout() {
     let running = Running::new("shm");
     let session = SessionOptions::new().call_timeout(Some(LONG));
     let options = ClientOptions::new().max_sessions(1).session(session);
-    let client = Client::connect_with(&running.address, options).unwrap();
+    let client = Pool::connect_with(&running.address, options).unwrap();
     let _taken = client.session().unwrap();
     let begun = Instant::now();
     let short = CallOptions::new().timeout(Duration::from_millis(50));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 
-use breezeway::{Address, Client, ServeError, Stopper};
+use breezeway::{Address, Pool, ServeError, Stopper};
 use breezeway_rpc::thrift::{Bytes, SmallString, decode_shared, to_vec};
 use breezeway_rpc::{
     AsyncReplies, AsyncRequests, AsyncServer, Channel, Context, Error, Replies, Requests, Server,
@@ -161,8 +161,8 @@ fn every_call<C: Channel>(gallery: &GalleryClient<C>) {
 fn small_strings_and_shared_bytes_are_served() {
     for carrier in ["shm", "unix"] {
         let running = Running::new(carrier);
-        every_call(&GalleryClient::new(Client::connect(&running.address).unwrap()));
-        every_call(&GalleryClient::new(breezeway::Channel::connect(&running.address).unwrap()));
+        every_call(&GalleryClient::new(Pool::connect(&running.address).unwrap()));
+        every_call(&GalleryClient::new(breezeway::Session::connect(&running.address).unwrap()));
         for framing in [ThriftFraming::TtHeader, ThriftFraming::Framed, ThriftFraming::Unframed] {
             let client = ThriftClient::with_framing(running.address.clone(), framing);
             every_call(&GalleryClient::new(client));
@@ -174,7 +174,7 @@ fn small_strings_and_shared_bytes_are_served() {
 fn small_strings_and_shared_bytes_are_streamed() {
     for carrier in ["shm", "unix"] {
         let running = Running::new(carrier);
-        let channel = breezeway::Channel::connect(&running.address).unwrap();
+        let channel = breezeway::Session::connect(&running.address).unwrap();
         let mut copies = GalleryClient::new(channel).copy().unwrap();
         for size in SIZES {
             copies.send(&picture(size)).unwrap();
@@ -193,7 +193,7 @@ async fn services_with_small_strings_and_shared_bytes_are_awaited() {
         let server = server.add_service(AsyncGalleryServer(Wall::default())).unwrap();
         let stopper = server.stopper();
         let serving = tokio::spawn(server.serve());
-        let channel = breezeway_tokio::Channel::connect(&address).await.unwrap();
+        let channel = breezeway_tokio::Session::connect(&address).await.unwrap();
         let gallery = AsyncGalleryClient::new(channel);
         let mut copies = gallery.copy().await.unwrap();
         for size in SIZES {
@@ -214,7 +214,7 @@ async fn services_with_small_strings_and_shared_bytes_are_awaited() {
 #[test]
 fn kept_message_is_decoded_again_without_copy() {
     let running = Running::new("shm");
-    let gallery = GalleryClient::new(Client::connect(&running.address).unwrap());
+    let gallery = GalleryClient::new(Pool::connect(&running.address).unwrap());
     gallery.hang(picture(5_000)).unwrap();
     let kept = Bytes::from(to_vec(&gallery.show("5000 pixels".into()).unwrap()).unwrap());
     let again: Picture = decode_shared(&kept).unwrap();

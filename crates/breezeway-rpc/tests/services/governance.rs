@@ -14,7 +14,7 @@ use breezeway_rpc::{
     AsyncChannel, AsyncServer, AsyncServices, AsyncStreamChannel, AsyncThriftClient, CallOptions,
     Error, ReplyMetadata, Route,
 };
-use breezeway_tokio::{Channel, Stopper};
+use breezeway_tokio::{Session, Stopper};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -64,8 +64,8 @@ impl Running {
         Self::new(|server| server)
     }
 
-    async fn channel(&self) -> Channel {
-        Channel::connect(&self.address).await.unwrap()
+    async fn channel(&self) -> Session {
+        Session::connect(&self.address).await.unwrap()
     }
 
     async fn told(&mut self) -> String {
@@ -133,7 +133,7 @@ async fn a_client_of_thrift_servers_takes_the_same_layers() {
 #[tokio::test]
 async fn streams_of_every_form_are_opened_below_layers() {
     let running = streams::Running::new("unix");
-    let native = Channel::connect(&running.address).await.unwrap();
+    let native = Session::connect(&running.address).await.unwrap();
     let thrift = AsyncThriftClient::new(running.address.clone());
     timeout(PATIENCE, streams::every_form(&AsyncRoomClient::new(layers(native)))).await.unwrap();
     timeout(PATIENCE, streams::every_form(&AsyncRoomClient::new(layers(thrift)))).await.unwrap();
@@ -153,7 +153,7 @@ async fn the_time_of_an_attempt_is_not_that_of_a_stream() {
     let running = streams::Running::new("shm");
     let service = ServiceBuilder::new()
         .map_request(|request: CallRequest| request.within(Duration::from_nanos(1)))
-        .service(ChannelService::new(Channel::connect(&running.address).await.unwrap()));
+        .service(ChannelService::new(Session::connect(&running.address).await.unwrap()));
     let room = AsyncRoomClient::new(ServiceChannel::new(service));
     let mut talk = room.talk().await.unwrap();
     talk.send(&line("Ada", "hi")).await.unwrap();
@@ -302,7 +302,7 @@ async fn a_layer_that_fails_a_call_fails_it_with_its_own_words() {
 async fn the_carrier_of_a_call_is_reported() {
     let running = Running::plain();
     for (place, carrier) in running.address.places().iter().zip([Carrier::Shm, Carrier::Unix]) {
-        let shop = AsyncShopClient::new(Channel::connect(&place.clone().into()).await.unwrap());
+        let shop = AsyncShopClient::new(Session::connect(&place.clone().into()).await.unwrap());
         let route = Route::new();
         assert_eq!(route.carrier(), None);
         shop.with(CallOptions::new().receive_route(&route)).count().await.unwrap();

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use breezeway::{Address, Client, ServeError, ServerOptions, Session, Stopper, TrustedPeer};
+use breezeway::{Address, ExclusiveSession, Pool, ServeError, ServerOptions, Stopper, TrustedPeer};
 use breezeway_rpc::thrift::{Encode, ExceptionKind, to_vec};
 use breezeway_rpc::{
     CallOptions, Channel, Context, Error, Method, Server, Service, ThriftClient, ThriftFraming,
@@ -41,8 +41,8 @@ impl Running {
         Self { address, stopper, serving, _folder: folder }
     }
 
-    fn client(&self) -> LibraryClient<Client> {
-        LibraryClient::new(Client::connect(&self.address).unwrap())
+    fn client(&self) -> LibraryClient<Pool> {
+        LibraryClient::new(Pool::connect(&self.address).unwrap())
     }
 
     fn thrift(&self, framing: ThriftFraming) -> LibraryClient<ThriftClient> {
@@ -128,7 +128,7 @@ fn damaged() -> impl Strategy<Value = Sent> {
 }
 
 /// Returns the client's result: the bytes of a reply, or the text of an error.
-fn told(session: &mut Session, (method, bytes): &Sent) -> Result<Vec<u8>, String> {
+fn told(session: &mut ExclusiveSession, (method, bytes): &Sent) -> Result<Vec<u8>, String> {
     let reply = session.call(*method, bytes).map_err(|error| format!("{error:?}"))?;
     Ok(reply.to_vec())
 }
@@ -141,7 +141,8 @@ fn agree(calls: &impl Strategy<Value = Sent>, cases: u32) {
         let seen = InPlaceLibraryServer(Seen(logs[1].clone()));
         let (owned, seen) =
             (Running::new(owned, carrier, of_owned), Running::new(seen, carrier, of_views));
-        let sessions = [&owned, &seen].map(|server| Session::connect(&server.address).unwrap());
+        let sessions =
+            [&owned, &seen].map(|server| ExclusiveSession::connect(&server.address).unwrap());
         let sessions = RefCell::new(sessions);
         let mut runner = TestRunner::new(Config { cases, ..Config::default() });
         let outcome = runner.run(calls, |call| {
@@ -208,12 +209,12 @@ fn every_kind_of_method_works_natively_and_in_framings() {
         every_kind_of_method(&running.client());
         // The deadline came with the call; oneway calls are served before what follows.
         assert_eq!(log.lines(), ["tale", "tale true"]);
-        let channel = breezeway::Channel::connect(&running.address).unwrap();
+        let channel = breezeway::Session::connect(&running.address).unwrap();
         every_kind_of_method(&LibraryClient::new(channel));
         for framing in [ThriftFraming::TtHeader, ThriftFraming::Framed, ThriftFraming::Unframed] {
             every_kind_of_method(&running.thrift(framing));
         }
-        let session = RefCell::new(Session::connect(&running.address).unwrap());
+        let session = RefCell::new(ExclusiveSession::connect(&running.address).unwrap());
         let library = LibraryClient::new(session);
         library.clear().unwrap();
         library.seen("oneway".to_owned()).unwrap();
@@ -367,9 +368,10 @@ fn failures<C: Channel>(then: fn() -> Then, client: impl Fn(&Running) -> C, expe
 }
 
 fn sessions(then: fn() -> Then, expected: &str) {
-    let one = |running: &Running| RefCell::new(Session::connect(&running.address).unwrap());
+    let one =
+        |running: &Running| RefCell::new(ExclusiveSession::connect(&running.address).unwrap());
     failures(then, one, expected);
-    failures(then, |running| breezeway::Channel::connect(&running.address).unwrap(), expected);
+    failures(then, |running| breezeway::Session::connect(&running.address).unwrap(), expected);
 }
 
 fn everywhere(then: fn() -> Then, expected: &str) {
@@ -524,7 +526,7 @@ fn reply_and_trusted_arguments_stay_in_shared_memory() {
         let words = "w".repeat(10_000);
         let reply = match is_channel {
             true => {
-                let channel = breezeway::Channel::connect(&running.address).unwrap();
+                let channel = breezeway::Session::connect(&running.address).unwrap();
                 LibraryClient::new(channel).shout(words, 1)
             }
             false => running.client().shout(words, 1),

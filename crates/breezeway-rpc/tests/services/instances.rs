@@ -12,7 +12,7 @@ use breezeway::{Address, CallError, Carrier, Place, ServerOptions, SessionOption
 use breezeway_rpc::governance::{CallReply, CallRequest, ServiceChannel};
 use breezeway_rpc::instances::{Fixed, Instance, InstanceOptions, Instances, Watched};
 use breezeway_rpc::{AsyncServer, CallOptions, Error, Route, ThriftFraming};
-use breezeway_tokio::{Channel, Stopper};
+use breezeway_tokio::{Session, Stopper};
 use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -417,10 +417,10 @@ async fn sessions_end_with_the_last_clone() {
     let other = one.clone();
     drop(one);
     call(&other).await.unwrap();
-    assert!(Channel::connect(&server.address).await.is_err(), "there is one session");
+    assert!(Session::connect(&server.address).await.is_err(), "there is one session");
     drop(other);
     let free = async {
-        while Channel::connect(&server.address).await.is_err() {
+        while Session::connect(&server.address).await.is_err() {
             sleep(Duration::from_millis(5)).await;
         }
     };

@@ -157,11 +157,11 @@ fn call_behind_a_slow_oneway_does_not_wait_on_native_sessions() {
             };
             let address = shop.address.clone();
             let describe = format!("{carrier}, {serve} server");
-            let pool = breezeway::Client::connect(&address).unwrap();
+            let pool = breezeway::Pool::connect(&address).unwrap();
             call_behind_oneway(&mut shop, pool, &format!("pool, {describe}"));
-            let shared = breezeway::Channel::connect(&address).unwrap();
+            let shared = breezeway::Session::connect(&address).unwrap();
             call_behind_oneway(&mut shop, shared, &format!("shared session, {describe}"));
-            let replaced = breezeway::ChannelClient::connect(&address).unwrap();
+            let replaced = breezeway::Client::connect(&address).unwrap();
             call_behind_oneway(&mut shop, replaced, &format!("replaced session, {describe}"));
             let connect = async || breezeway_tokio::Client::connect(&address).await.unwrap();
             await_call_behind_oneway(&mut shop, connect, &format!("tokio client, {describe}"));

@@ -132,8 +132,8 @@ impl Running {
         Self { address, stopper, serving }
     }
 
-    fn native(&self, tls: Tls) -> breezeway::Channel {
-        breezeway::Channel::connect_with(&self.address, &session(tls)).unwrap()
+    fn native(&self, tls: Tls) -> breezeway::Session {
+        breezeway::Session::connect_with(&self.address, &session(tls)).unwrap()
     }
 }
 
@@ -157,8 +157,8 @@ pub(crate) fn serve_awaited(options: ServerOptions) -> Address {
     address
 }
 
-async fn awaited_channel(address: &Address, tls: Tls) -> breezeway_tokio::Channel {
-    breezeway_tokio::Channel::connect_with(address, &session(tls)).await.unwrap()
+async fn awaited_channel(address: &Address, tls: Tls) -> breezeway_tokio::Session {
+    breezeway_tokio::Session::connect_with(address, &session(tls)).await.unwrap()
 }
 
 fn patient(client: ThriftClient, tls: Tls) -> ThriftClient {
@@ -328,7 +328,7 @@ fn failures(address: &Address, tls: &Tls) -> [Error; 3] {
         Err(ShopBuyError::Rpc(error)) => error,
         other => panic!("{other:?}"),
     };
-    let native = breezeway::Channel::connect_with(address, &session(tls.clone()));
+    let native = breezeway::Session::connect_with(address, &session(tls.clone()));
     let client = patient(ThriftClient::new(address.clone()), tls.clone());
     let blocking = of(ShopClient::new(client).buy(item(), None));
     let client = patient_task(AsyncThriftClient::new(address.clone()), tls.clone());

@@ -5,9 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{
-    Address, ChannelClient, ErrorCode, Incoming, OwnedCall, ServerChannel, SessionOptions,
-};
+use breezeway::{Address, ErrorCode, Incoming, OwnedCall, ServerSession, SessionOptions};
 use breezeway_rpc::CallOptions;
 use breezeway_tokio::{Client, ClientOptions};
 
@@ -19,13 +17,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Time long enough that two times which differ by it differ in an entry too.
 const WHILE: Duration = Duration::from_millis(200);
 
-fn accept(listener: &UnixListener) -> ServerChannel {
+fn accept(listener: &UnixListener) -> ServerSession {
     let (socket, _) = listener.accept().unwrap();
     let options = SessionOptions::new().handshake_timeout(PATIENCE);
-    ServerChannel::from_socket(OwnedFd::from(socket), &options).unwrap()
+    ServerSession::from_socket(OwnedFd::from(socket), &options).unwrap()
 }
 
-fn call(server: &ServerChannel) -> OwnedCall {
+fn call(server: &ServerSession) -> OwnedCall {
     match server.accept() {
         Ok(Some(Incoming::Call(call))) => call,
         _ => panic!("no call"),
@@ -82,7 +80,7 @@ fn the_time_of_an_awaited_call_that_is_made_again_goes_on() {
 #[test]
 fn the_time_of_a_call_that_is_made_again_goes_on() {
     of_a_client(|address, with| {
-        let client = ChannelClient::connect_with(&address, options()).unwrap();
+        let client = breezeway::Client::connect_with(&address, options()).unwrap();
         let client = ShopClient::new(client);
         assert!(client.with(with).echo("again".to_owned()).is_err());
     });

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use breezeway::{Address, ChannelClient, Client, ClientOptions, ServerOptions, SessionOptions};
+use breezeway::{Address, Client, ClientOptions, Pool, ServerOptions, SessionOptions};
 use breezeway_rpc::{AsyncServer, Server};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -87,14 +87,14 @@ fn callers(addresses: [&Address; 2], over: &Arc<AtomicBool>) -> Vec<Caller> {
     let mut callers = Vec::new();
     for address in addresses {
         let first = callers.len();
-        let pool = Client::connect_with(address, options()).unwrap();
+        let pool = Pool::connect_with(address, options()).unwrap();
         let client = ShopClient::new(pool);
         callers.push(caller(over, move |number| {
             let text = text(first, number);
             assert_eq!(client.echo(text.clone()).unwrap(), text);
             client.look(format!("{first} {number}")).unwrap();
         }));
-        let shared = ChannelClient::connect_with(address, options()).unwrap();
+        let shared = Client::connect_with(address, options()).unwrap();
         let shared = Arc::new(ShopClient::new(shared));
         for me in [first + 1, first + 2] {
             let client = Arc::clone(&shared);

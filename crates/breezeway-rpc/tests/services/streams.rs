@@ -8,7 +8,7 @@ use breezeway_rpc::thrift::ExceptionKind;
 use breezeway_rpc::{
     AsyncServer, AsyncStreamChannel, AsyncThriftClient, CallOptions, Error, ReplyMetadata,
 };
-use breezeway_tokio::{Channel, ErrorCode, Stopper};
+use breezeway_tokio::{ErrorCode, Session, Stopper};
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
@@ -49,8 +49,8 @@ impl Running {
         timeout(PATIENCE, self.serving).await.unwrap().unwrap();
     }
 
-    async fn native(&self) -> AsyncRoomClient<Channel> {
-        AsyncRoomClient::new(Channel::connect(&self.address).await.unwrap())
+    async fn native(&self) -> AsyncRoomClient<Session> {
+        AsyncRoomClient::new(Session::connect(&self.address).await.unwrap())
     }
 
     fn thrift(&self) -> AsyncRoomClient<AsyncThriftClient> {
@@ -367,7 +367,7 @@ async fn declared_exceptions_are_words_in_kitexs_framing() {
 #[tokio::test]
 async fn call_of_stream_and_stream_of_call_are_refused() {
     let running = Running::new("shm");
-    let channel = Channel::connect(&running.address).await.unwrap();
+    let channel = Session::connect(&running.address).await.unwrap();
     let say = breezeway_rpc::Method::of::<crate::room::RoomSayArgs>("Room");
     let mut stream = channel.open(say.tag, None).await.unwrap();
     let last = stream.receive().await.unwrap().unwrap().to_vec();
@@ -391,7 +391,7 @@ async fn call_of_stream_and_stream_of_call_are_refused() {
 #[tokio::test]
 async fn undecodable_messages_and_metadata_fail_their_stream() {
     let running = Running::new("shm");
-    let channel = Channel::connect(&running.address).await.unwrap();
+    let channel = Session::connect(&running.address).await.unwrap();
     let tell = breezeway_rpc::Method::of::<crate::room::RoomTellArgs>("Room");
     for (metadata, message) in [(None, &b"\x05"[..]), (None, b""), (Some(&b"\0"[..]), b"\0")] {
         let mut stream = channel.open(tell.tag, metadata).await.unwrap();

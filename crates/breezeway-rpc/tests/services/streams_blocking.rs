@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, CallError, Channel, ErrorCode, ServerOptions, Stopper, StreamError};
+use breezeway::{Address, CallError, ErrorCode, ServerOptions, Session, Stopper, StreamError};
 use breezeway_rpc::thrift::{
     ApplicationException, ExceptionKind, FrameKind, Output, TtHeader, decode_slice, to_vec,
 };
@@ -60,8 +60,8 @@ impl Running {
         Self { address, events: told, morning, stopper, serving, folder }
     }
 
-    fn native(&self) -> RoomClient<Channel> {
-        RoomClient::new(Channel::connect(&self.address).unwrap())
+    fn native(&self) -> RoomClient<Session> {
+        RoomClient::new(Session::connect(&self.address).unwrap())
     }
 
     fn thrift(&self) -> RoomClient<ThriftClient> {
@@ -272,7 +272,7 @@ fn declared_exception_of_blocking_handler_arrives() {
 #[test]
 fn unread_client_stops_only_its_handler_until_deadline() {
     on_every_carrier(|running| {
-        let channel = Channel::connect(&running.address).unwrap();
+        let channel = Session::connect(&running.address).unwrap();
         let listen = Method::of::<RoomListenArgs>("Room");
         // A client that does not keep to its own deadline.
         let mut lines = channel.open_for(listen.tag, None, Duration::from_secs(5)).unwrap();
@@ -296,7 +296,7 @@ fn unread_client_stops_only_its_handler_until_deadline() {
 #[test]
 fn invalid_open_or_message_fails_its_stream_only() {
     on_every_carrier(|running| {
-        let channel = Channel::connect(&running.address).unwrap();
+        let channel = Session::connect(&running.address).unwrap();
         let tags = ["say", "tell"].map(|name| match name {
             "say" => Method::of::<RoomSayArgs>("Room").tag,
             _ => Method::of::<RoomTellArgs>("Room").tag,
@@ -379,7 +379,7 @@ fn metadata_of_a_call_reaches_a_handler_that_blocks() {
         let options = CallOptions::new().metadata("name", "Ada");
         let said = running.native().with(options).say(line("asks", "who")).unwrap();
         assert_eq!(said.text, "Ada");
-        let channel = Channel::connect(&running.address).unwrap();
+        let channel = Session::connect(&running.address).unwrap();
         let say = Method::of::<RoomSayArgs>("Room").tag;
         let failed = channel.call_with_metadata(say, b"\0", b"\0").unwrap_err();
         let Error::Application(failed) = Error::from(failed) else { panic!() };
@@ -423,7 +423,7 @@ pub(crate) fn watch(address: &Address) {
         drop(watching);
     }
     match address.to_string().starts_with("shm:") {
-        true => watch_by(&RoomClient::new(Channel::connect(address).unwrap())),
+        true => watch_by(&RoomClient::new(Session::connect(address).unwrap())),
         false => watch_by(&RoomClient::new(ThriftClient::new(address.clone()))),
     }
 }
@@ -508,7 +508,7 @@ fn a_connection_of_streams_whose_replies_cannot_be_written_ends() {
 async fn callers_that_await_stream_natively_with_handlers_that_block() {
     for carrier in ["shm", "unix", "tcp"] {
         let running = tokio::task::spawn_blocking(|| Running::new(carrier)).await.unwrap();
-        let channel = breezeway_tokio::Channel::connect(&running.address).await.unwrap();
+        let channel = breezeway_tokio::Session::connect(&running.address).await.unwrap();
         let room = AsyncRoomClient::new(channel);
         timeout(Duration::from_secs(20), streams::every_form(&room)).await.unwrap();
         drop(room);
@@ -530,7 +530,7 @@ async fn callers_that_block_stream_with_handlers_that_await() {
         let running = streams::Running::new(carrier);
         let address = running.address.clone();
         let calling = tokio::task::spawn_blocking(move || {
-            let native = RoomClient::new(Channel::connect(&address).unwrap());
+            let native = RoomClient::new(Session::connect(&address).unwrap());
             let thrift = RoomClient::new(ThriftClient::new(address));
             every_form(&native);
             every_form(&thrift);

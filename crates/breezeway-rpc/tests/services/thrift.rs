@@ -80,7 +80,7 @@ fn every_kind_of_method_works_beside_native_sessions() {
             assert_eq!(running.looks.blocking_recv().unwrap(), "Ada");
             assert!(shop.ready().unwrap(), "inherited");
             shop.check(1).unwrap();
-            let native = breezeway::Client::connect(&running.address).unwrap();
+            let native = breezeway::Pool::connect(&running.address).unwrap();
             assert_eq!(ShopClient::new(native).buy(tea(1), None).unwrap(), tea(1));
         }
     }

@@ -118,9 +118,9 @@ fn timeout_beyond_the_clock_is_unlimited() {
     for framing in FRAMINGS {
         running.client(framing).with(for_ever()).check(1).unwrap();
     }
-    let native = breezeway::Client::connect(&running.address).unwrap();
+    let native = breezeway::Pool::connect(&running.address).unwrap();
     ShopClient::new(native).with(for_ever()).check(1).unwrap();
-    let shared = breezeway::Channel::connect(&running.address).unwrap();
+    let shared = breezeway::Session::connect(&running.address).unwrap();
     ShopClient::new(shared).with(for_ever()).check(1).unwrap();
 }
 
@@ -144,7 +144,7 @@ async fn oversized_reply_metadata_fails_its_call_by_name() {
     let server = server.add_service(AsyncShopServer(Corner::new(unbounded_channel().0))).unwrap();
     let stopper = server.stopper();
     let serving = tokio::spawn(server.serve());
-    let channel = breezeway_tokio::Channel::connect(&place).await.unwrap();
+    let channel = breezeway_tokio::Session::connect(&place).await.unwrap();
     let giant = CallOptions::new().metadata("name", "Goliath");
     let failed = AsyncShopClient::new(channel).with(giant).echo("x".to_owned()).await;
     let Err(Error::Application(error)) = failed else { panic!("{failed:?}") };

@@ -6,12 +6,13 @@ mod idl {
     include!("reading.rs");
 }
 
-use breezeway::{Call, ServerSession, Session, SessionOptions};
+use breezeway::{Call, ExclusiveServerSession, ExclusiveSession, SessionOptions};
 use breezeway_thrift::{Encode, decode_once, encode_slice, view_slice};
 use idl::reading::{Reading, ReadingView};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (mut client, server): (Session, ServerSession) = Session::pair(&SessionOptions::new())?;
+    let (mut client, server): (ExclusiveSession, ExclusiveServerSession) =
+        ExclusiveSession::pair(&SessionOptions::new())?;
     let server = std::thread::spawn(move || {
         server.serve(&|call: Call<'_>| {
             let request = call.request();

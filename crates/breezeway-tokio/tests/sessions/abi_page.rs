@@ -16,12 +16,12 @@ fn echo_of_the_cap_is_served() {
     const CAP: usize = 64 << 20;
     on_both_runtimes(|| async {
         let options = SessionOptions::new().cap(CAP as u64);
-        let (channel, echo, _folder) = echo_pair(&options).await;
-        assert_eq!(channel.cap(), CAP);
+        let (shared, echo, _folder) = echo_pair(&options).await;
+        assert_eq!(shared.cap(), CAP);
         let request = vec![7; CAP];
-        let reply = soon(channel.call(0, &request)).await.unwrap();
+        let reply = soon(shared.call(0, &request)).await.unwrap();
         assert!(reply.to_vec() == request);
-        drop((reply, channel));
+        drop((reply, shared));
         echo.stop().await;
     });
 }

@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::io::{IoSlice, Read, Write};
 use std::pin::pin;
 
-use breezeway_tokio::{ByteListener, ByteStream, Channel, Incoming, ServerOptions, SessionOptions};
+use breezeway_tokio::{ByteListener, ByteStream, Incoming, ServerOptions, Session, SessionOptions};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, copy_bidirectional, duplex};
 
 use crate::support::{addresses, on_both_runtimes, soon};
@@ -20,8 +20,8 @@ fn bytes_arrive_in_order_on_every_carrier() {
         let folder = tempfile::tempdir().unwrap();
         for address in addresses(folder.path()) {
             let mut listener = ByteListener::bind(&address).unwrap();
-            let channel = Channel::connect(listener.address()).await.unwrap();
-            let mut client = ByteStream::new(channel.open(0, None).await.unwrap());
+            let shared = Session::connect(listener.address()).await.unwrap();
+            let mut client = ByteStream::new(shared.open(0, None).await.unwrap());
             let echoing = tokio::spawn(async move {
                 let mut server = listener.accept().await.unwrap();
                 let mut all = Vec::new();
@@ -59,13 +59,13 @@ fn bytes_arrive_in_order_on_every_carrier() {
 
 /// Both ends of a stream of bytes, and what keeps their session open.
 async fn pair() -> (ByteStream, ByteStream, impl Sized) {
-    let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
-    let one = ByteStream::new(channel.open(0, None).await.unwrap());
+    let (shared, server) = Session::pair(&SessionOptions::new()).await.unwrap();
+    let one = ByteStream::new(shared.open(0, None).await.unwrap());
     let Some(breezeway_tokio::Incoming::Stream(_, other)) = soon(server.accept()).await.unwrap()
     else {
         panic!("no stream")
     };
-    (one, ByteStream::new(other), (channel, server))
+    (one, ByteStream::new(other), (shared, server))
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn copy_bidirectional_copies_byte_streams() {
 
 #[test]
 fn blocking_streams_read_and_write_bytes() {
-    let (channel, server) = breezeway::Channel::pair(&SessionOptions::new()).unwrap();
+    let (shared, server) = breezeway::Session::pair(&SessionOptions::new()).unwrap();
     let serving = std::thread::spawn(move || {
         let Ok(Some(breezeway::Incoming::Stream(_, stream))) = server.accept() else {
             panic!("no stream")
@@ -166,7 +166,7 @@ fn blocking_streams_read_and_write_bytes() {
         stream.finish().unwrap();
         assert!(server.accept().unwrap().is_none());
     });
-    let mut stream = breezeway::ByteStream::new(channel.open(0, None).unwrap());
+    let mut stream = breezeway::ByteStream::new(shared.open(0, None).unwrap());
     let bytes = pattern(3 << 20);
     let (front, back) = bytes.split_at(1_000);
     let pieces = [front, back].map(IoSlice::new);
@@ -177,7 +177,7 @@ fn blocking_streams_read_and_write_bytes() {
     let mut all = Vec::new();
     stream.read_to_end(&mut all).unwrap();
     assert!(all == bytes);
-    drop((stream, channel));
+    drop((stream, shared));
     serving.join().unwrap();
 }
 
@@ -222,8 +222,8 @@ fn bytes_in_place_are_bound_to_their_session_and_its_limits() {
 
 #[test]
 fn blocking_streams_write_in_place() {
-    let (channel, server) = breezeway::Channel::pair(&SessionOptions::new()).unwrap();
-    let mut stream = breezeway::ByteStream::new(channel.open(0, None).unwrap());
+    let (shared, server) = breezeway::Session::pair(&SessionOptions::new()).unwrap();
+    let mut stream = breezeway::ByteStream::new(shared.open(0, None).unwrap());
     let Ok(Some(breezeway::Incoming::Stream(_, other))) = server.accept() else {
         panic!("no stream")
     };
@@ -244,8 +244,8 @@ fn blocking_streams_write_in_place() {
 
 #[test]
 fn blocking_stream_is_read_after_finish_and_drop() {
-    let (channel, server) = breezeway::Channel::pair(&SessionOptions::new()).unwrap();
-    let mut stream = breezeway::ByteStream::new(channel.open(0, None).unwrap());
+    let (shared, server) = breezeway::Session::pair(&SessionOptions::new()).unwrap();
+    let mut stream = breezeway::ByteStream::new(shared.open(0, None).unwrap());
     stream.write_all(b"all of it").unwrap();
     stream.finish().unwrap();
     drop(stream);
@@ -264,8 +264,8 @@ fn a_read_past_many_empty_messages_lets_other_tasks_run() {
     on_both_runtimes(|| async {
         const EMPTY: usize = 10_000;
         let options = SessionOptions::new().stream_window(1 << 20, 1 << 30);
-        let (channel, server) = Channel::pair(&options).await.unwrap();
-        let mut one = channel.open(0, None).await.unwrap();
+        let (shared, server) = Session::pair(&options).await.unwrap();
+        let mut one = shared.open(0, None).await.unwrap();
         let Ok(Some(Incoming::Stream(_, other))) = soon(server.accept()).await else {
             panic!("no stream")
         };
@@ -274,7 +274,7 @@ fn a_read_past_many_empty_messages_lets_other_tasks_run() {
         }
         soon(one.send(b"x")).await.unwrap();
         // The call comes behind all that was sent.
-        let calling = tokio::spawn(async move { channel.call(0, b"").await.map(drop) });
+        let calling = tokio::spawn(async move { shared.call(0, b"").await.map(drop) });
         let Ok(Some(Incoming::Call(call))) = soon(server.accept()).await else { panic!("no call") };
         let mut other = ByteStream::new(other);
         let mut read = pin!(other.read_u8());
@@ -302,7 +302,7 @@ fn ended_listener_fails_every_accept() {
         };
         let mut first = bind();
         // It serves by now, and has no client that would have to move.
-        drop(Channel::connect(first.address()).await.unwrap());
+        drop(Session::connect(first.address()).await.unwrap());
         let _successor = bind();
         for _ in 0..3 {
             let Err(error) = soon(first.accept()).await else { panic!("there is no client") };

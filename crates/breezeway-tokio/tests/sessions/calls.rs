@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use breezeway_tokio::{
-    CallError, Channel, ErrorCode, Incoming, OwnedCall, Server, SessionOptions, Stream,
+    CallError, ErrorCode, Incoming, OwnedCall, Server, Session, SessionOptions, Stream,
     StreamError, Unserved, WaitPolicy,
 };
 use tokio::sync::Notify;
@@ -18,11 +18,11 @@ fn calls_and_streams_reach_another_process_by_every_carrier() {
         let mut process = Process::start("server", &address);
         let address = process.hear().parse().unwrap();
         one_thread().block_on(async {
-            let channel = Channel::connect(&address).await.unwrap();
-            let mut stream = channel.open(0, None).await.unwrap();
+            let session = Session::connect(&address).await.unwrap();
+            let mut stream = session.open(0, None).await.unwrap();
             for len in [0, 1, 40, 104, 105, 5_000, 300_000] {
                 let message: Vec<u8> = (0..len).map(|index| index as u8).collect();
-                assert_eq!(soon(channel.call(7, &message)).await.unwrap().to_vec(), message);
+                assert_eq!(soon(session.call(7, &message)).await.unwrap().to_vec(), message);
                 soon(stream.send(&message)).await.unwrap();
                 let reply = soon(stream.receive()).await.unwrap().unwrap();
                 assert_eq!(reply.to_vec(), message, "over {address}");
@@ -41,15 +41,15 @@ fn each_of_many_tasks_gets_the_replies_to_its_own_calls() {
             // Fewer calls in flight than tasks: some wait for room.
             let options = SessionOptions::new().ring_capacity(64);
             let echo = Echo::start(&address, &options);
-            let channel = Channel::connect_with(&echo.address, &options).await.unwrap();
+            let session = Session::connect_with(&echo.address, &options).await.unwrap();
             let tasks: Vec<_> = (0..300u64)
                 .map(|task| {
-                    let channel = channel.clone();
+                    let session = session.clone();
                     tokio::spawn(async move {
                         for round in 0..10u64 {
                             let request = [task.to_le_bytes(), round.to_le_bytes()].concat();
                             let request = request.repeat(1 + 10 * (round as usize % 3));
-                            let reply = channel.call(0, &request).await.unwrap();
+                            let reply = session.call(0, &request).await.unwrap();
                             assert_eq!(reply.to_vec(), request);
                         }
                     })
@@ -58,7 +58,7 @@ fn each_of_many_tasks_gets_the_replies_to_its_own_calls() {
             for task in tasks {
                 soon(task).await.unwrap();
             }
-            drop(channel);
+            drop(session);
             echo.stop().await;
         }
     });
@@ -81,14 +81,14 @@ fn a_handler_that_waits_holds_up_no_other() {
                 let _ = call.echo();
             }
         }));
-        let channel = Channel::connect(&address).await.unwrap();
+        let session = Session::connect(&address).await.unwrap();
         let first = tokio::spawn({
-            let channel = channel.clone();
-            async move { channel.call(1, b"first").await.unwrap().to_vec() }
+            let session = session.clone();
+            async move { session.call(1, b"first").await.unwrap().to_vec() }
         });
         // It is not answered before the second has come.
         tokio::task::yield_now().await;
-        assert_eq!(soon(channel.call(2, b"second")).await.unwrap().to_vec(), b"second");
+        assert_eq!(soon(session.call(2, b"second")).await.unwrap().to_vec(), b"second");
         assert_eq!(soon(first).await.unwrap(), b"first");
         stopper.stop();
         soon(serving).await.unwrap().unwrap();
@@ -112,15 +112,15 @@ fn a_handler_that_panics_fails_its_call_and_no_other() {
                 _ => call.fail(ErrorCode::Application(4), "as asked"),
             }
         }));
-        let channel = Channel::connect(&address).await.unwrap();
+        let session = Session::connect(&address).await.unwrap();
         for method in [1, 2, 1] {
-            match soon(channel.call(method, b"")).await {
+            match soon(session.call(method, b"")).await {
                 Err(CallError::Failed { code: ErrorCode::Failed, .. }) => {}
                 other => panic!("{other:?}"),
             }
-            assert_eq!(soon(channel.call(0, b"next")).await.unwrap().to_vec(), b"next");
+            assert_eq!(soon(session.call(0, b"next")).await.unwrap().to_vec(), b"next");
         }
-        match soon(channel.call(3, b"")).await {
+        match soon(session.call(3, b"")).await {
             Err(CallError::Failed { code: ErrorCode::Application(4), .. }) => {}
             other => panic!("{other:?}"),
         }
@@ -144,19 +144,19 @@ fn panic_before_handler_future_fails_only_its_call() {
             async move { drop(stream) }
         };
         let serving = tokio::spawn(server.serve_streams(call, stream));
-        let channel = Channel::connect(&address).await.unwrap();
-        let held = soon(channel.open(0, None)).await.unwrap();
+        let session = Session::connect(&address).await.unwrap();
+        let held = soon(session.open(0, None)).await.unwrap();
         for _ in 0..2 {
-            match soon(channel.call(1, b"")).await {
+            match soon(session.call(1, b"")).await {
                 Err(CallError::Failed { code: ErrorCode::Failed, .. }) => {}
                 other => panic!("{other:?}"),
             }
-            let mut reset = soon(channel.open(1, None)).await.unwrap();
+            let mut reset = soon(session.open(1, None)).await.unwrap();
             match soon(reset.receive()).await {
                 Err(StreamError::Reset(ErrorCode::Panicked)) => {}
                 other => panic!("{other:?}"),
             }
-            assert_eq!(soon(channel.call(0, b"next")).await.unwrap().to_vec(), b"next");
+            assert_eq!(soon(session.call(0, b"next")).await.unwrap().to_vec(), b"next");
         }
         drop(held);
         stopper.stop();
@@ -168,9 +168,9 @@ fn panic_before_handler_future_fails_only_its_call() {
 #[test]
 fn a_deadline_ends_a_call_and_not_the_session() {
     on_both_runtimes(|| async {
-        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let (session, server) = Session::pair(&SessionOptions::new()).await.unwrap();
         let near = Instant::now() + Duration::from_millis(20);
-        match soon(channel.call_until(0, b"", near)).await {
+        match soon(session.call_until(0, b"", near)).await {
             Err(CallError::DeadlinePassed) => {}
             other => panic!("{other:?}"),
         }
@@ -185,7 +185,7 @@ fn a_deadline_ends_a_call_and_not_the_session() {
             };
             let _ = call.echo();
         };
-        let (reply, ()) = tokio::join!(channel.call(0, b"next"), served);
+        let (reply, ()) = tokio::join!(session.call(0, b"next"), served);
         assert_eq!(reply.unwrap().to_vec(), b"next");
     });
 }
@@ -194,12 +194,12 @@ fn a_deadline_ends_a_call_and_not_the_session() {
 fn one_way_messages_wait_for_room_and_all_arrive() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().ring_capacity(8);
-        let (channel, server) = Channel::pair(&options).await.unwrap();
+        let (session, server) = Session::pair(&options).await.unwrap();
         let posting = tokio::spawn(async move {
             for number in 0..3_000u64 {
-                channel.post(0, &number.to_le_bytes()).await.unwrap();
+                session.post(0, &number.to_le_bytes()).await.unwrap();
             }
-            channel
+            session
         });
         for number in 0..3_000u64 {
             let Some(Incoming::Call(call)) = soon(server.accept()).await.unwrap() else {
@@ -216,14 +216,14 @@ fn one_way_messages_wait_for_room_and_all_arrive() {
 fn every_wait_policy_serves_and_lets_other_tasks_run() {
     on_both_runtimes(|| async {
         for policy in [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park] {
-            let (channel, echo, _folder) = echo_pair(&SessionOptions::new().wait(policy)).await;
+            let (session, echo, _folder) = echo_pair(&SessionOptions::new().wait(policy)).await;
             // Two drivers that never sleep under this policy give way after each turn.
             for _ in 0..1_000 {
                 tokio::task::yield_now().await;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
-            assert_eq!(soon(channel.call(0, b"x")).await.unwrap().to_vec(), b"x");
-            drop(channel);
+            assert_eq!(soon(session.call(0, b"x")).await.unwrap().to_vec(), b"x");
+            drop(session);
             echo.stop().await;
         }
     });
@@ -233,9 +233,9 @@ fn every_wait_policy_serves_and_lets_other_tasks_run() {
 fn a_timeout_longer_than_any_instant_is_none() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().call_timeout(Some(Duration::MAX));
-        let (channel, echo, _folder) = echo_pair(&options).await;
-        assert_eq!(soon(channel.call(0, b"x")).await.unwrap().to_vec(), b"x");
-        drop(channel);
+        let (session, echo, _folder) = echo_pair(&options).await;
+        assert_eq!(soon(session.call(0, b"x")).await.unwrap().to_vec(), b"x");
+        drop(session);
         echo.stop().await;
     });
 }
@@ -244,10 +244,10 @@ fn a_timeout_longer_than_any_instant_is_none() {
 fn one_way_message_without_room_ends_at_its_deadline() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().call_timeout(Some(Duration::from_millis(20)));
-        let (channel, _server) = Channel::pair(&options).await.unwrap();
+        let (session, _server) = Session::pair(&options).await.unwrap();
         let failing = async {
             loop {
-                if let Err(error) = channel.post(0, b"x").await {
+                if let Err(error) = session.post(0, b"x").await {
                     break error;
                 }
             }
@@ -255,11 +255,11 @@ fn one_way_message_without_room_ends_at_its_deadline() {
         let failed = soon(failing).await;
         assert!(matches!(failed, CallError::DeadlinePassed), "{failed}");
         // However long the session would wait.
-        let (channel, _server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let (session, _server) = Session::pair(&SessionOptions::new()).await.unwrap();
         let failing = async {
             loop {
                 let deadline = Instant::now() + Duration::from_millis(20);
-                if let Err(error) = channel.post_until(0, b"x", deadline).await {
+                if let Err(error) = session.post_until(0, b"x", deadline).await {
                     break error;
                 }
             }

@@ -1,6 +1,6 @@
 //! Futures that are dropped at every point.
 
-use breezeway_tokio::{Channel, Incoming, ServerChannel, SessionOptions, Stream};
+use breezeway_tokio::{Incoming, ServerSession, Session, SessionOptions, Stream};
 
 use crate::support::{echo_pair, on_both_runtimes, one_thread, poll_and_drop, soon};
 
@@ -10,16 +10,16 @@ const POLLS: usize = 12;
 #[test]
 fn a_call_may_be_dropped_after_any_number_of_polls() {
     on_both_runtimes(|| async {
-        let (channel, echo, _folder) = echo_pair(&SessionOptions::new().ring_capacity(8)).await;
+        let (session, echo, _folder) = echo_pair(&SessionOptions::new().ring_capacity(8)).await;
         for round in 0..200usize {
             let request = round.to_le_bytes();
-            if let Some(reply) = poll_and_drop(channel.call(0, &request), round % POLLS).await {
+            if let Some(reply) = poll_and_drop(session.call(0, &request), round % POLLS).await {
                 assert_eq!(reply.unwrap().to_vec(), request);
             }
             // Those that were given up take no room for ever.
-            assert_eq!(soon(channel.call(0, b"next")).await.unwrap().to_vec(), b"next");
+            assert_eq!(soon(session.call(0, b"next")).await.unwrap().to_vec(), b"next");
         }
-        drop(channel);
+        drop(session);
         echo.stop().await;
     });
 }
@@ -27,15 +27,15 @@ fn a_call_may_be_dropped_after_any_number_of_polls() {
 #[test]
 fn a_handler_sees_that_a_call_was_dropped() {
     on_both_runtimes(|| async {
-        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let (session, server) = Session::pair(&SessionOptions::new()).await.unwrap();
         let calling = tokio::spawn(async move {
             // The session stays open.
             let _ = tokio::time::timeout(
                 std::time::Duration::from_millis(20),
-                channel.call(0, b"given up"),
+                session.call(0, b"given up"),
             )
             .await;
-            channel
+            session
         });
         let Some(Incoming::Call(call)) = soon(server.accept()).await.unwrap() else {
             panic!("no call")
@@ -46,14 +46,14 @@ fn a_handler_sees_that_a_call_was_dropped() {
 }
 
 /// Returns both ends of a stream with a window of `messages`.
-async fn stream_pair(messages: u32) -> (Stream, Stream, (Channel, ServerChannel)) {
+async fn stream_pair(messages: u32) -> (Stream, Stream, (Session, ServerSession)) {
     let options = SessionOptions::new().stream_window(messages, 1 << 20);
-    let (channel, server) = Channel::pair(&options).await.unwrap();
-    let one = channel.open(0, None).await.unwrap();
+    let (session, server) = Session::pair(&options).await.unwrap();
+    let one = session.open(0, None).await.unwrap();
     let Some(Incoming::Stream(_, other)) = soon(server.accept()).await.unwrap() else {
         panic!("no stream")
     };
-    (one, other, (channel, server))
+    (one, other, (session, server))
 }
 
 #[test]
@@ -115,11 +115,11 @@ fn a_receive_that_is_dropped_has_received_nothing() {
 #[test]
 fn an_open_or_accept_may_be_dropped_after_any_number_of_polls() {
     one_thread().block_on(async {
-        let (channel, server) =
-            Channel::pair(&SessionOptions::new().ring_capacity(8)).await.unwrap();
+        let (session, server) =
+            Session::pair(&SessionOptions::new().ring_capacity(8)).await.unwrap();
         let (mut opened, mut accepted) = (0, 0);
         for round in 0..60 {
-            if let Some(stream) = poll_and_drop(channel.open(round, None), round as usize % 4).await
+            if let Some(stream) = poll_and_drop(session.open(round, None), round as usize % 4).await
             {
                 // Dropped: the peer sees an open stream that is reset.
                 drop(stream.unwrap());
@@ -142,7 +142,7 @@ fn an_open_or_accept_may_be_dropped_after_any_number_of_polls() {
 #[test]
 fn an_accept_that_is_dropped_again_and_again_loses_nothing() {
     one_thread().block_on(async {
-        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let (session, server) = Session::pair(&SessionOptions::new()).await.unwrap();
         let mut tick = tokio::time::interval(std::time::Duration::from_micros(1));
         for _ in 0..200 {
             tokio::select! {
@@ -151,7 +151,7 @@ fn an_accept_that_is_dropped_again_and_again_loses_nothing() {
                 _ = tick.tick() => {}
             }
         }
-        let call = tokio::spawn(async move { channel.call(0, b"x").await.map(|_| ()) });
+        let call = tokio::spawn(async move { session.call(0, b"x").await.map(|_| ()) });
         let Some(Incoming::Call(incoming)) = soon(server.accept()).await.unwrap() else {
             panic!("no call")
         };

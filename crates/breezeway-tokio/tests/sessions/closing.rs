@@ -1,6 +1,6 @@
 //! Sessions that close while the peer has not taken all that was sent.
 
-use breezeway_tokio::{CallError, Channel, Incoming, SessionOptions};
+use breezeway_tokio::{CallError, Incoming, Session, SessionOptions};
 
 use crate::support::{on_both_runtimes, soon};
 
@@ -9,10 +9,10 @@ fn closing_blocks_no_task_and_pending_reply_arrives() {
     const LEN: usize = 64 << 10;
     on_both_runtimes(|| async {
         let options = SessionOptions::new().cap(2 * LEN as u64);
-        let (channel, server) = Channel::pair(&options).await.unwrap();
+        let (shared, server) = Session::pair(&options).await.unwrap();
         let ask = || {
-            let channel = channel.clone();
-            tokio::spawn(async move { channel.call(0, b"").await })
+            let shared = shared.clone();
+            tokio::spawn(async move { shared.call(0, b"").await })
         };
         let first = ask();
         let Ok(Some(Incoming::Call(call))) = soon(server.accept()).await else { panic!("no call") };
@@ -25,16 +25,16 @@ fn closing_blocks_no_task_and_pending_reply_arrives() {
         drop(server);
         drop(kept);
         assert_eq!(soon(second).await.unwrap().unwrap().to_vec(), [2; LEN]);
-        assert!(soon(channel.call(0, b"")).await.is_err(), "it is closed");
+        assert!(soon(shared.call(0, b"")).await.is_err(), "it is closed");
     });
 }
 
 #[test]
 fn closing_a_channel_ends_waits_of_other_tasks() {
     on_both_runtimes(|| async {
-        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
-        let mut stream = channel.open(0, None).await.unwrap();
-        let [calling, accepting] = [0, 1].map(|_| channel.clone());
+        let (shared, server) = Session::pair(&SessionOptions::new()).await.unwrap();
+        let mut stream = shared.open(0, None).await.unwrap();
+        let [calling, accepting] = [0, 1].map(|_| shared.clone());
         let call = tokio::spawn(async move { calling.call(0, b"never served").await.map(drop) });
         let accept = tokio::spawn(async move { accepting.accept().await.map(drop) });
         let receive = tokio::spawn(async move { stream.receive().await.map(drop) });
@@ -42,8 +42,8 @@ fn closing_a_channel_ends_waits_of_other_tasks() {
         for _ in 0..2 {
             taken.push(soon(server.accept()).await.unwrap().expect("the stream and the call"));
         }
-        channel.close();
-        channel.close();
+        shared.close();
+        shared.close();
         for ended in [call, accept] {
             let error = soon(ended).await.unwrap().unwrap_err();
             assert!(
@@ -53,7 +53,7 @@ fn closing_a_channel_ends_waits_of_other_tasks() {
         let error = soon(receive).await.unwrap().unwrap_err().to_string();
         assert!(error.contains("this side has closed the session"), "{error}");
         assert!(soon(server.accept()).await.unwrap().is_none(), "in order");
-        let (_channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let (_channel, server) = Session::pair(&SessionOptions::new()).await.unwrap();
         let accepting = server.clone();
         let accept = tokio::spawn(async move { accepting.accept().await.map(|it| it.is_none()) });
         server.close();

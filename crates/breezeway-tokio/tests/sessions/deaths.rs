@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use breezeway_tokio::{
-    Address, CallError, Channel, Server, ServerOptions, SessionOptions, StreamError,
+    Address, CallError, Server, ServerOptions, Session, SessionOptions, StreamError,
 };
 use tokio::sync::mpsc;
 
@@ -19,22 +19,22 @@ fn waiting_tasks_see_the_servers_death() {
         on_both_runtimes(|| async {
             let mut process = Process::start("server", &address);
             let address = process.hear().parse().unwrap();
-            let channel = Channel::connect(&address).await.unwrap();
-            let mut stream = channel.open(0, None).await.unwrap();
+            let shared = Session::connect(&address).await.unwrap();
+            let mut stream = shared.open(0, None).await.unwrap();
             soon(stream.send(b"x")).await.unwrap();
             assert!(soon(stream.receive()).await.unwrap().is_some());
             let receiving = tokio::spawn(async move { stream.receive().await.map(|_| ()) });
             let accepting = tokio::spawn({
-                let channel = channel.clone();
-                async move { channel.accept().await.map(|_| ()) }
+                let shared = shared.clone();
+                async move { shared.accept().await.map(|_| ()) }
             });
             tokio::task::yield_now().await;
             process.kill();
             let ended = soon(receiving).await.unwrap();
             assert!(matches!(ended, Err(StreamError::Session(_))), "{ended:?}");
             assert_eq!(soon(accepting).await.unwrap().unwrap_err().to_string(), "the peer died");
-            assert!(channel.is_ended());
-            match soon(channel.call(0, b"")).await {
+            assert!(shared.is_ended());
+            match soon(shared.call(0, b"")).await {
                 Err(CallError::NotSent(_)) => {}
                 other => panic!("{other:?}"),
             }
@@ -45,13 +45,13 @@ fn waiting_tasks_see_the_servers_death() {
 #[test]
 fn waiting_tasks_see_the_server_stop() {
     on_both_runtimes(|| async {
-        let (channel, echo, _folder) = echo_pair(&SessionOptions::new()).await;
-        let mut stream = channel.open(0, None).await.unwrap();
+        let (shared, echo, _folder) = echo_pair(&SessionOptions::new()).await;
+        let mut stream = shared.open(0, None).await.unwrap();
         soon(stream.send(b"x")).await.unwrap();
         assert!(soon(stream.receive()).await.unwrap().is_some());
         let accepting = tokio::spawn({
-            let channel = channel.clone();
-            async move { channel.accept().await.map(|_| ()) }
+            let shared = shared.clone();
+            async move { shared.accept().await.map(|_| ()) }
         });
         tokio::task::yield_now().await;
         // Its handler is awaited, so the stream ends first.
@@ -65,8 +65,8 @@ fn waiting_tasks_see_the_server_stop() {
 
 /// Connects, forks a child that holds the socket open, and waits to be killed.
 pub(crate) fn client_that_forks(address: &Address) {
-    let channel = breezeway::Channel::connect(address).unwrap();
-    channel.call(0, b"x").unwrap();
+    let shared = breezeway::Session::connect(address).unwrap();
+    shared.call(0, b"x").unwrap();
     // SAFETY: the child calls only what is allowed after a fork of a process with threads.
     let child = unsafe { libc::fork() };
     if child == 0 {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use breezeway_tokio::{
-    Address, Carrier, Channel, ForeignConnection, ForeignStream, Server, ServerOptions,
+    Address, Carrier, ForeignConnection, ForeignStream, Server, ServerOptions, Session,
     SessionOptions,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -59,7 +59,7 @@ fn bytes_go_both_ways_beside_sessions_on_every_carrier() {
             let serving = tokio::spawn(server.serve(echo));
             let mut client = connect(&address).await;
             client.write_all(&PREFACE[..5]).await.unwrap();
-            let channel = soon(Channel::connect(&address)).await.unwrap();
+            let shared = soon(Session::connect(&address)).await.unwrap();
             client.write_all(&PREFACE[5..]).await.unwrap();
             let (mut reader, mut writer) = tokio::io::split(client);
             let sent: Vec<u8> = (0..LEN).map(|index| (index / 7) as u8).collect();
@@ -72,7 +72,7 @@ fn bytes_go_both_ways_beside_sessions_on_every_carrier() {
             soon(reader.read_to_end(&mut received)).await.unwrap();
             assert!(received == expected, "{} of {} bytes", received.len(), expected.len());
             soon(writing).await.unwrap();
-            assert_eq!(soon(channel.call(0, b"x")).await.unwrap().to_vec(), b"x");
+            assert_eq!(soon(shared.call(0, b"x")).await.unwrap().to_vec(), b"x");
             stopper.stop();
             soon(serving).await.unwrap().unwrap();
         }
@@ -122,8 +122,8 @@ fn handler_panic_or_drop_harms_no_other_session() {
             let mut answer = Vec::new();
             let _ = soon(client.read_to_end(&mut answer)).await;
             assert_eq!(answer, b"");
-            let channel = soon(Channel::connect(&address)).await.unwrap();
-            assert_eq!(soon(channel.call(0, b"x")).await.unwrap().to_vec(), b"x");
+            let shared = soon(Session::connect(&address)).await.unwrap();
+            assert_eq!(soon(shared.call(0, b"x")).await.unwrap().to_vec(), b"x");
         }
         stopper.stop();
         soon(serving).await.unwrap().unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use breezeway::{Call, ChannelClient, Client as Pool, HandlerError, Replied};
+use breezeway::{Call, HandlerError, Pool, Replied};
 use breezeway_tokio::{Address, Client, ClientOptions, Server, ServerOptions, SessionOptions};
 use tokio::runtime::Runtime;
 
@@ -155,7 +155,7 @@ fn len(number: u64) -> usize {
 
 struct Clients {
     pool: Arc<Pool>,
-    shared: Arc<ChannelClient>,
+    shared: Arc<breezeway::Client>,
     tasks: Arc<Client>,
     runtime: Arc<Runtime>,
 }
@@ -168,7 +168,7 @@ impl Clients {
         let runtime = Arc::new(runtime.worker_threads(1).enable_all().build().unwrap());
         Self {
             pool: Arc::new(Pool::connect_with(blocking, options()).unwrap()),
-            shared: Arc::new(ChannelClient::connect_with(blocking, options()).unwrap()),
+            shared: Arc::new(breezeway::Client::connect_with(blocking, options()).unwrap()),
             tasks: Arc::new(runtime.block_on(Client::connect_with(tokio, options())).unwrap()),
             runtime,
         }
@@ -227,7 +227,7 @@ impl Clients {
 /// A stream, on the successor if the session goes away just now.
 async fn stream(client: &Client) -> breezeway_tokio::Stream {
     loop {
-        let channel = client.channel().await.unwrap();
+        let channel = client.session().await.unwrap();
         match channel.open(ECHO, None).await {
             Ok(stream) => return stream,
             Err(error) => assert!(channel.is_going_away(), "{error}"),

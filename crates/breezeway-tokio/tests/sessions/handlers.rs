@@ -9,9 +9,9 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::Session;
+use breezeway::ExclusiveSession;
 use breezeway_tokio::{
-    Address, CallError, Channel, ErrorCode, OwnedCall, ServeError, Server, ServerOptions,
+    Address, CallError, ErrorCode, OwnedCall, ServeError, Server, ServerOptions, Session,
     SessionOptions, WaitPolicy,
 };
 use tokio::runtime::Builder;
@@ -72,8 +72,8 @@ fn other_tasks_run_between_two_slow_handlers_of_one_session() {
                 work();
                 let _ = call.echo();
             });
-            let channel = connect(&address).await;
-            let replies = commit(&channel, 8);
+            let shared = connect(&address).await;
+            let replies = commit(&shared, 8);
             for reply in soon(spawn_blocking(replies)).await.unwrap() {
                 reply.unwrap();
             }
@@ -94,16 +94,16 @@ fn other_tasks_run_between_two_large_requests_of_one_session() {
                 let _ = call.echo();
             }
         });
-        let channel = connect(&address).await;
+        let shared = connect(&address).await;
         let posted = soon(spawn_blocking(move || {
             let request = vec![0; 1 << 20];
             for _ in 0..4 {
-                channel.post(0, &request).unwrap();
+                shared.post(0, &request).unwrap();
             }
-            channel
+            shared
         }));
-        let channel = posted.await.unwrap();
-        soon(spawn_blocking(move || channel.call(0, b"").unwrap())).await.unwrap();
+        let shared = posted.await.unwrap();
+        soon(spawn_blocking(move || shared.call(0, b"").unwrap())).await.unwrap();
         let begun = begun.lock().unwrap().clone();
         assert_eq!(begun.len(), 1 + 4 + 1);
         // The last call may be begun with the message before, which is larger than a turn.
@@ -132,9 +132,9 @@ fn stopped_server_begins_no_handler_after_drain_time() {
                     ready(())
                 }
             }));
-            let channel = connect(&address).await;
+            let shared = connect(&address).await;
             // All are there when the server's task runs next.
-            let replies = commit(&channel, 8);
+            let replies = commit(&shared, 8);
             let replies = soon(spawn_blocking(replies)).await.unwrap();
             soon(serving).await.unwrap().unwrap();
             assert_eq!(begun.load(Ordering::Relaxed), 1 + 1, "over {address}");
@@ -192,7 +192,7 @@ fn replies_at_once(address: &Address, is_late: &Arc<AtomicBool>, threads: usize)
     });
     let (address, stopper) = bound.recv_timeout(PATIENCE).unwrap();
     let options = SessionOptions::new().wait(WaitPolicy::Park);
-    let mut session = Session::connect_with(&address, &options).unwrap();
+    let mut session = ExclusiveSession::connect_with(&address, &options).unwrap();
     for method in [FIRST, LATER].repeat(10) {
         assert_eq!(session.call(method, b"").unwrap().to_vec(), b"at once");
         let _ = has_it.send(());
@@ -237,16 +237,16 @@ fn calls_and_one_way_messages_begin_in_order() {
                     }
                 }
             }));
-            let channel = Channel::connect(&address).await.unwrap();
+            let shared = Session::connect(&address).await.unwrap();
             let requests: Vec<_> = (0..2 * CALLS).map(u64::to_le_bytes).collect();
             let mut calls = Vec::new();
             for two in requests.chunks(2) {
-                let mut call: Pin<Box<_>> = Box::pin(channel.call(0, &two[0]));
+                let mut call: Pin<Box<_>> = Box::pin(shared.call(0, &two[0]));
                 match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                     Poll::Ready(reply) => assert_eq!(reply.unwrap().to_vec(), two[0]),
                     Poll::Pending => calls.push((call, two[0])),
                 }
-                soon(channel.post(0, &two[1])).await.unwrap();
+                soon(shared.post(0, &two[1])).await.unwrap();
             }
             for (call, request) in calls {
                 assert_eq!(soon(call).await.unwrap().to_vec(), request);

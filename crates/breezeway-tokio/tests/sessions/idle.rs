@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use breezeway_tokio::{Channel, SessionOptions, WaitPolicy};
+use breezeway_tokio::{Session, SessionOptions, WaitPolicy};
 
 use crate::support::{Echo, addresses, one_thread, soon};
 
@@ -15,11 +15,11 @@ fn idle_sessions_let_the_runtime_sleep() {
             for address in addresses(folder.path()) {
                 let options = SessionOptions::new().wait(policy);
                 let echo = Echo::start(&address, &options);
-                let mut channels = Vec::new();
+                let mut sessions = Vec::new();
                 for _ in 0..20 {
-                    let channel = Channel::connect_with(&echo.address, &options).await.unwrap();
-                    soon(channel.call(0, b"x")).await.unwrap();
-                    channels.push(channel);
+                    let session = Session::connect_with(&echo.address, &options).await.unwrap();
+                    soon(session.call(0, b"x")).await.unwrap();
+                    sessions.push(session);
                 }
                 // Long enough for every spin to be over.
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -29,10 +29,10 @@ fn idle_sessions_let_the_runtime_sleep() {
                 let parked = metrics.worker_park_count(0) - before;
                 // One sleep, which the timer ends, and its own rounding.
                 assert!(parked <= 4, "{parked} sleeps over {address}");
-                for channel in &channels {
-                    assert_eq!(soon(channel.call(0, b"y")).await.unwrap().to_vec(), b"y");
+                for session in &sessions {
+                    assert_eq!(soon(session.call(0, b"y")).await.unwrap().to_vec(), b"y");
                 }
-                drop(channels);
+                drop(sessions);
                 echo.stop().await;
             }
         });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use breezeway_tokio::{Channel, Incoming, SessionOptions};
+use breezeway_tokio::{Incoming, Session, SessionOptions};
 
 use crate::support::{echo_pair, on_both_runtimes, one_thread, soon};
 
@@ -21,8 +21,8 @@ fn calls_of_others_are_served_while_an_echo_is_copied() {
     const LEAST: u64 = 5;
     one_thread().block_on(async {
         let options = SessionOptions::new().cap(64 << 20);
-        let (large, large_server) = Channel::pair(&options).await.unwrap();
-        let (small, small_server) = Channel::pair(&options).await.unwrap();
+        let (large, large_server) = Session::pair(&options).await.unwrap();
+        let (small, small_server) = Session::pair(&options).await.unwrap();
         tokio::spawn(async move {
             while let Ok(Some(Incoming::Call(call))) = small_server.accept().await {
                 let _ = call.echo();
@@ -62,18 +62,18 @@ fn calls_of_others_are_served_while_an_echo_is_copied() {
 fn echoes_that_are_copied_in_pieces_come_back_as_they_were() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().cap(64 << 20);
-        let (channel, echo, _folder) = echo_pair(&options).await;
+        let (session, echo, _folder) = echo_pair(&options).await;
         let most = 4 * MEBIBYTE;
         let all = pattern(3 * most);
         for len in [most - 1, most, most + 1, 5 * MEBIBYTE, 5 * MEBIBYTE + 1, 3 * most] {
-            let reply = soon(channel.call(0, &all[..len])).await.unwrap();
+            let reply = soon(session.call(0, &all[..len])).await.unwrap();
             assert!(reply.to_vec() == all[..len], "{len} bytes came back changed");
         }
         // Several at once, which share the turns of their session.
-        let both = async { tokio::join!(channel.call(0, &all), channel.call(0, &all[1..])) };
+        let both = async { tokio::join!(session.call(0, &all), session.call(0, &all[1..])) };
         let (one, other) = soon(both).await;
         assert!(one.unwrap().to_vec() == all && other.unwrap().to_vec() == all[1..]);
-        drop(channel);
+        drop(session);
         echo.stop().await;
     });
 }
@@ -82,7 +82,7 @@ fn echoes_that_are_copied_in_pieces_come_back_as_they_were() {
 fn server_that_stops_within_a_large_copy_sends_the_reply() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().cap(64 << 20);
-        let (channel, server) = Channel::pair(&options).await.unwrap();
+        let (session, server) = Session::pair(&options).await.unwrap();
         let serving = tokio::spawn(async move {
             let Ok(Some(Incoming::Call(call))) = server.accept().await else { panic!("no call") };
             let _ = call.echo();
@@ -90,7 +90,7 @@ fn server_that_stops_within_a_large_copy_sends_the_reply() {
             drop(server);
         });
         let request = pattern(20 * MEBIBYTE);
-        let reply = soon(channel.call(0, &request)).await.unwrap();
+        let reply = soon(session.call(0, &request)).await.unwrap();
         assert!(reply.to_vec() == request);
         soon(serving).await.unwrap();
     });

@@ -1,7 +1,6 @@
 //! Sessions under tokio as their users see them, on both kinds of runtime.
 
 mod abi_page;
-mod back_channels;
 mod bytes;
 mod calls;
 mod cancelling;
@@ -22,6 +21,7 @@ mod shortage;
 mod socket_bytes;
 mod spaces;
 mod standing_in;
+mod stream_openers;
 mod streams;
 mod support;
 mod vectors;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use breezeway_tokio::{Channel, SessionOptions, WaitPolicy};
+use breezeway_tokio::{Session, SessionOptions, WaitPolicy};
 
 use crate::support::{Echo, addresses, on_both_runtimes, soon};
 
@@ -20,9 +20,9 @@ fn rare_messages_and_bursts_are_answered() {
         ]) {
             let options = SessionOptions::new().wait(policy);
             let echo = Echo::start(address, &options);
-            let channel = Channel::connect_with(&echo.address, &options).await.unwrap();
-            let mut stream = channel.open(0, None).await.unwrap();
-            let mut waiting = channel.open(0, None).await.unwrap();
+            let session = Session::connect_with(&echo.address, &options).await.unwrap();
+            let mut stream = session.open(0, None).await.unwrap();
+            let mut waiting = session.open(0, None).await.unwrap();
             for round in 0..60u32 {
                 tokio::time::sleep(PAUSE).await;
                 let burst = if round % 10 == 9 { 40 } else { 1 };
@@ -31,13 +31,13 @@ fn rare_messages_and_bursts_are_answered() {
                     soon(stream.send(&message)).await.unwrap();
                     let reply = soon(stream.receive()).await.unwrap().unwrap();
                     assert_eq!(reply.to_vec(), message);
-                    assert_eq!(soon(channel.call(0, &message)).await.unwrap().to_vec(), message);
+                    assert_eq!(soon(session.call(0, &message)).await.unwrap().to_vec(), message);
                 }
             }
             // One that was idle all the time is served as well.
             soon(waiting.send(b"now")).await.unwrap();
             assert_eq!(soon(waiting.receive()).await.unwrap().unwrap().to_vec(), b"now");
-            drop((stream, waiting, channel));
+            drop((stream, waiting, session));
             echo.stop().await;
         }
     });
@@ -49,16 +49,16 @@ fn calls_of_many_tasks_after_a_pause_are_all_answered() {
         let folder = tempfile::tempdir().unwrap();
         let options = SessionOptions::new();
         let echo = Echo::start(&addresses(folder.path())[0], &options);
-        let channel = Channel::connect_with(&echo.address, &options).await.unwrap();
+        let session = Session::connect_with(&echo.address, &options).await.unwrap();
         for _ in 0..30 {
             tokio::time::sleep(PAUSE).await;
             let calls: Vec<_> = (0..20u8)
                 .map(|number| {
-                    let channel = channel.clone();
+                    let session = session.clone();
                     tokio::spawn(async move {
                         // More than are polled for at once, in two sizes.
                         let request = vec![number; 1 + 300 * usize::from(number % 2)];
-                        let reply = channel.call(0, &request).await.unwrap();
+                        let reply = session.call(0, &request).await.unwrap();
                         assert_eq!(reply.to_vec(), request);
                     })
                 })
@@ -67,7 +67,7 @@ fn calls_of_many_tasks_after_a_pause_are_all_answered() {
                 soon(call).await.unwrap();
             }
         }
-        drop(channel);
+        drop(session);
         echo.stop().await;
     });
 }

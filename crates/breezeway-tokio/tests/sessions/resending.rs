@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, ErrorCode, Incoming, OwnedCall, ServerChannel, SessionOptions};
+use breezeway::{Address, ErrorCode, Incoming, OwnedCall, ServerSession, SessionOptions};
 use breezeway_tokio::{Client, ClientOptions};
 
 use crate::support::{PATIENCE, on_both_runtimes, soon};
@@ -13,13 +13,13 @@ use crate::support::{PATIENCE, on_both_runtimes, soon};
 /// A duration that is large enough to change the time in an entry.
 const WHILE: Duration = Duration::from_millis(200);
 
-fn accept(listener: &UnixListener) -> ServerChannel {
+fn accept(listener: &UnixListener) -> ServerSession {
     let (socket, _) = listener.accept().unwrap();
     let options = SessionOptions::new().handshake_timeout(PATIENCE);
-    ServerChannel::from_socket(OwnedFd::from(socket), &options).unwrap()
+    ServerSession::from_socket(OwnedFd::from(socket), &options).unwrap()
 }
 
-fn call(server: &ServerChannel) -> OwnedCall {
+fn call(server: &ServerSession) -> OwnedCall {
     match server.accept() {
         Ok(Some(Incoming::Call(call))) => call,
         _ => panic!("no call"),

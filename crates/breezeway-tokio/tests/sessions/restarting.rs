@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use breezeway_tokio::{
-    Address, Channel, Client, OwnedCall, ServeError, Server, ServerOptions, StreamError,
+    Address, Client, OwnedCall, ServeError, Server, ServerOptions, Session, StreamError,
 };
 use tokio::task::JoinHandle;
 
@@ -42,19 +42,19 @@ fn clients_move_and_a_stream_under_way_is_finished_where_it_is() {
             let mut serving = Generation::start(&address, folder.path(), PATIENCE);
             let client = Client::connect(&serving.address).await.unwrap();
             for round in 0..3u8 {
-                let channel = client.channel().await.unwrap();
-                let mut stream = channel.open(1, None).await.unwrap();
+                let session = client.session().await.unwrap();
+                let mut stream = session.open(1, None).await.unwrap();
                 stream.send(&[round]).await.unwrap();
                 assert_eq!(soon(stream.receive()).await.unwrap().unwrap().to_vec(), [round]);
                 let next = Generation::start(&serving.address, folder.path(), PATIENCE);
                 let last = std::mem::replace(&mut serving, next);
                 soon(async {
-                    while !channel.is_going_away() {
+                    while !session.is_going_away() {
                         assert_eq!(client.call(0, b"x").await.unwrap().to_vec(), b"x");
                     }
                 })
                 .await;
-                drop(channel);
+                drop(session);
                 assert_eq!(client.call(0, b"there").await.unwrap().to_vec(), b"there");
                 stream.send(b"still here").await.unwrap();
                 let reply = soon(stream.receive()).await.unwrap().unwrap();
@@ -134,8 +134,8 @@ fn one_way_message_of_gone_client_is_served_to_its_end() {
         };
         let first = Server::bind_with(address, options()).unwrap();
         let serving = tokio::spawn(first.serve(handler));
-        let watching = Channel::connect(address).await.unwrap();
-        let leaving = Channel::connect(address).await.unwrap();
+        let watching = Session::connect(address).await.unwrap();
+        let leaving = Session::connect(address).await.unwrap();
         leaving.post(0, b"x").await.unwrap();
         assert_eq!(soon(said.recv()).await, Some("begun"));
         drop(leaving);
@@ -170,7 +170,7 @@ fn stream_past_drain_time_is_cut_with_an_error() {
         let address = &addresses(folder.path())[0];
         let first = Generation::start(address, folder.path(), Duration::from_millis(30));
         let client = Client::connect(address).await.unwrap();
-        let mut stream = client.channel().await.unwrap().open(1, None).await.unwrap();
+        let mut stream = client.session().await.unwrap().open(1, None).await.unwrap();
         stream.send(b"x").await.unwrap();
         soon(stream.receive()).await.unwrap().unwrap();
         let last = Generation::start(address, folder.path(), PATIENCE);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use breezeway::PendingCall;
 use breezeway_tokio::{
-    Address, CallError, Channel, ErrorCode, Incoming, Message, OwnedCall, Server, ServerOptions,
+    Address, CallError, ErrorCode, Incoming, Message, OwnedCall, Server, ServerOptions, Session,
     SessionOptions, Stream, TrustedPeer, Unserved,
 };
 use tokio::sync::{Notify, Semaphore};
@@ -27,15 +27,15 @@ fn a_client_beyond_max_sessions_is_refused_until_another_leaves() {
         let server = Server::bind_with(&addresses(folder.path())[0], options).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let serving = tokio::spawn(server.serve(echo));
-        let first = Channel::connect(&address).await.unwrap();
+        let first = Session::connect(&address).await.unwrap();
         soon(first.call(0, b"x")).await.unwrap();
-        let error = Channel::connect(&address).await.err().unwrap().to_string();
+        let error = Session::connect(&address).await.err().unwrap().to_string();
         assert!(error.contains("max_sessions"), "{error}");
         drop(first);
         let second = soon(async {
             loop {
-                match Channel::connect(&address).await {
-                    Ok(channel) => return channel,
+                match Session::connect(&address).await {
+                    Ok(shared) => return shared,
                     Err(_) => tokio::task::yield_now().await,
                 }
             }
@@ -74,10 +74,10 @@ fn a_policy_decides_whose_requests_are_slices() {
                     stream.finish().await.unwrap();
                 };
                 let serving = tokio::spawn(server.serve_streams(call, stream));
-                let channel = Channel::connect(&address).await.unwrap();
-                let reply = soon(channel.call(0, &[7; 10_000])).await.unwrap().to_vec();
+                let shared = Session::connect(&address).await.unwrap();
+                let reply = soon(shared.call(0, &[7; 10_000])).await.unwrap().to_vec();
                 assert_eq!(reply, [u8::from(slices)], "{address}, trusts: {trusts}");
-                let mut stream = soon(channel.open(0, None)).await.unwrap();
+                let mut stream = soon(shared.open(0, None)).await.unwrap();
                 soon(stream.send(&[7; 10_000])).await.unwrap();
                 let reply = soon(stream.receive()).await.unwrap().unwrap().to_vec();
                 assert_eq!(reply, [u8::from(slices)], "{address}, a stream, trusts: {trusts}");
@@ -109,7 +109,7 @@ fn call_beyond_max_calls_in_flight_is_refused() {
                 }
             }
         }));
-        let [one, other] = [(); 2].map(|()| Channel::connect(&address));
+        let [one, other] = [(); 2].map(|()| Session::connect(&address));
         let (one, other) = (one.await.unwrap(), other.await.unwrap());
         let waiting = tokio::spawn(async move { one.call(0, b"").await.map(|it| it.to_vec()) });
         soon(running.notified()).await;
@@ -158,8 +158,8 @@ fn waiting_one_way_handlers_are_bounded_beside_calls() {
                     }
                 }
             }));
-            let flooding = Channel::connect(&address).await.unwrap();
-            let other = Channel::connect(&address).await.unwrap();
+            let flooding = Session::connect(&address).await.unwrap();
+            let other = Session::connect(&address).await.unwrap();
             let posting = tokio::spawn(async move {
                 for _ in 0..MESSAGES {
                     flooding.post(1, b"waits").await.unwrap();
@@ -213,10 +213,10 @@ fn waiting_one_way_bytes_stop_at_cap_and_one_message() {
             let (address, stopper) = (server.address(), server.stopper());
             let begun = Arc::new(AtomicUsize::new(0));
             let serving = tokio::spawn(server.serve(waits_for_ever(&begun)));
-            let channel = Channel::connect(&address).await.unwrap();
+            let shared = Session::connect(&address).await.unwrap();
             let posting = tokio::spawn(async move {
                 loop {
-                    channel.post(0, &[0; 30 << 10]).await.unwrap();
+                    shared.post(0, &[0; 30 << 10]).await.unwrap();
                 }
             });
             let begins = soon(async {
@@ -250,7 +250,7 @@ fn untaken_one_way_messages_do_not_block_stopping() {
             // A client without streams has no window: what the server does not take lies in the
             // ring.
             let posting = spawn_blocking(move || {
-                let mut session = breezeway::Session::connect(&address).unwrap();
+                let mut session = breezeway::ExclusiveSession::connect(&address).unwrap();
                 for _ in 0..1_200 {
                     session.post(1, b"waits").unwrap();
                 }
@@ -283,7 +283,7 @@ fn denied_client_gets_the_policys_reason() {
         let server = Server::bind_with(&addresses(folder.path())[0], options).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let serving = tokio::spawn(server.serve(echo));
-        let error = Channel::connect(&address).await.err().unwrap().to_string();
+        let error = Session::connect(&address).await.err().unwrap().to_string();
         assert!(error.contains("not today"), "{error}");
         stopper.stop();
         soon(serving).await.unwrap().unwrap();
@@ -302,8 +302,8 @@ fn silent_clients_delay_no_other_and_time_out() {
         let serving = tokio::spawn(server.serve(echo));
         let silent: Vec<_> =
             (0..100).map(|_| UnixStream::connect(folder.path().join("shm")).unwrap()).collect();
-        let channel = soon(Channel::connect(&address)).await.unwrap();
-        assert_eq!(soon(channel.call(0, b"x")).await.unwrap().to_vec(), b"x");
+        let shared = soon(Session::connect(&address)).await.unwrap();
+        assert_eq!(soon(shared.call(0, b"x")).await.unwrap().to_vec(), b"x");
         let closed = tokio::task::spawn_blocking(move || {
             for mut socket in silent {
                 socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -336,8 +336,8 @@ fn stopping_awaits_handlers_and_removes_socket_file() {
                 }
             }
         }));
-        let channel = Channel::connect(&address).await.unwrap();
-        let calling = tokio::spawn(async move { channel.call(0, b"").await.unwrap().to_vec() });
+        let shared = Session::connect(&address).await.unwrap();
+        let calling = tokio::spawn(async move { shared.call(0, b"").await.unwrap().to_vec() });
         soon(running.notified()).await;
         stopper.stop();
         for _ in 0..20 {
@@ -371,8 +371,8 @@ fn stopping_does_not_wait_for_handlers_whose_client_is_gone() {
             }
         }));
         for stops_first in [false, true] {
-            let channel = Channel::connect(&address).await.unwrap();
-            channel.post(0, b"for ever").await.unwrap();
+            let shared = Session::connect(&address).await.unwrap();
+            shared.post(0, b"for ever").await.unwrap();
             soon(running.notified()).await;
             if stops_first {
                 stopper.stop();
@@ -405,16 +405,16 @@ fn stop_with_held_messages_of_a_gone_client_ends_at_once() {
                     }
                 }
             }));
-            let channel = Channel::connect(&address).await.unwrap();
+            let shared = Session::connect(&address).await.unwrap();
             for _ in 0..MESSAGES {
-                soon(channel.post(0, b"for ever")).await.unwrap();
+                soon(shared.post(0, b"for ever")).await.unwrap();
             }
             let _ = soon(begun.acquire_many(MESSAGES as u32)).await.unwrap();
             if stops_first {
                 stopper.stop();
                 yield_now().await;
             }
-            drop(channel);
+            drop(shared);
             stopper.stop();
             soon(serving).await.unwrap().unwrap();
         }
@@ -422,24 +422,24 @@ fn stop_with_held_messages_of_a_gone_client_ends_at_once() {
 }
 
 /// A client without a driver: what it sends is out at once, over shared memory and unix sockets.
-pub(crate) async fn connect(address: &Address) -> breezeway::Channel {
+pub(crate) async fn connect(address: &Address) -> breezeway::Session {
     let address = address.clone();
-    let connecting = spawn_blocking(move || breezeway::Channel::connect(&address).unwrap());
-    let channel = soon(connecting).await.unwrap();
-    let calling = channel.clone();
+    let connecting = spawn_blocking(move || breezeway::Session::connect(&address).unwrap());
+    let shared = soon(connecting).await.unwrap();
+    let calling = shared.clone();
     soon(spawn_blocking(move || calling.call(0, b"there").unwrap())).await.unwrap();
-    channel
+    shared
 }
 
 /// Sends calls, and gives what awaits their replies.
 pub(crate) fn commit(
-    channel: &breezeway::Channel,
+    shared: &breezeway::Session,
     calls: u8,
 ) -> impl FnOnce() -> Vec<Result<Message, CallError>> + use<> {
-    let channel = channel.clone();
+    let shared = shared.clone();
     let start = |number| {
         let mut cx = Context::from_waker(Waker::noop());
-        match channel.poll_start_call(&mut cx, 0, None, &[number], None) {
+        match shared.poll_start_call(&mut cx, 0, None, &[number], None) {
             Poll::Ready(Ok(call)) => call,
             _ => panic!("it does not start"),
         }
@@ -449,7 +449,7 @@ pub(crate) fn commit(
         let start = Instant::now();
         loop {
             // Takes a turn.
-            channel.is_going_away();
+            shared.is_going_away();
             let mut cx = Context::from_waker(Waker::noop());
             if let Poll::Ready(reply) = Pin::new(&mut call).poll(&mut cx) {
                 return reply;
@@ -470,8 +470,8 @@ fn stopping_serves_earlier_requests() {
             let server = Server::bind_with(&addresses(folder.path())[carrier], options).unwrap();
             let (address, stopper) = (server.address(), server.stopper());
             let serving = tokio::spawn(server.serve(echo));
-            let channel = connect(&address).await;
-            let replies = commit(&channel, 100);
+            let shared = connect(&address).await;
+            let replies = commit(&shared, 100);
             stopper.stop();
             let replies = soon(spawn_blocking(replies)).await.unwrap();
             for (number, reply) in replies.into_iter().enumerate() {
@@ -479,8 +479,8 @@ fn stopping_serves_earlier_requests() {
             }
             soon(serving).await.unwrap().unwrap();
             assert_eq!(stopper.unserved(), Unserved::default());
-            assert!(channel.is_going_away());
-            let late = soon(spawn_blocking(move || channel.call(0, b"late"))).await.unwrap();
+            assert!(shared.is_going_away());
+            let late = soon(spawn_blocking(move || shared.call(0, b"late"))).await.unwrap();
             assert!(!late.unwrap_err().may_have_run());
         }
     });
@@ -495,8 +495,8 @@ fn past_the_time_to_drain_calls_are_refused_and_counted() {
             let server = Server::bind_with(&addresses(folder.path())[carrier], options).unwrap();
             let (address, stopper) = (server.address(), server.stopper());
             let serving = tokio::spawn(server.serve(echo));
-            let channel = connect(&address).await;
-            let replies = commit(&channel, 100);
+            let shared = connect(&address).await;
+            let replies = commit(&shared, 100);
             stopper.stop();
             let mut refused = 0;
             for reply in soon(spawn_blocking(replies)).await.unwrap() {
@@ -519,8 +519,8 @@ fn past_the_time_to_drain_calls_are_refused_and_counted() {
 fn draining_channel_accepts_until_empty_or_timeout() {
     on_both_runtimes(|| async {
         for in_time in [true, false] {
-            let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
-            let call = tokio::spawn(async move { channel.call(0, b"held").await });
+            let (shared, server) = Session::pair(&SessionOptions::new()).await.unwrap();
+            let call = tokio::spawn(async move { shared.call(0, b"held").await });
             let Ok(Some(Incoming::Call(held))) = soon(server.accept()).await else { panic!() };
             // It may wait already when the session begins to drain.
             let accepting = tokio::spawn({

@@ -7,7 +7,7 @@ use breezeway::Place;
 use breezeway_adversary::Connection;
 use breezeway_adversary::native::frame::{Header, greet};
 use breezeway_adversary::stopwatch::eventually;
-use breezeway_tokio::{Address, CallError, Channel, SessionOptions};
+use breezeway_tokio::{Address, CallError, Session, SessionOptions};
 use tokio::task::spawn_blocking;
 
 use crate::support::{Echo, PATIENCE, Process, addresses, on_both_runtimes, one_thread, say, soon};
@@ -45,11 +45,11 @@ pub(crate) fn serve_short_of_memory(address: &Address) {
 pub(crate) fn call_short_of_memory(address: &Address) {
     let request = vec![7; HUGE];
     one_thread().block_on(async {
-        let channel = Channel::connect_with(address, &options()).await.unwrap();
-        channel.call(0, b"small").await.unwrap();
+        let shared = Session::connect_with(address, &options()).await.unwrap();
+        shared.call(0, b"small").await.unwrap();
         limit_address_space();
-        names_the_limit(&channel.call(0, &request).await.map(drop).unwrap_err());
-        assert_eq!(channel.call(0, b"small").await.unwrap().to_vec(), b"small");
+        names_the_limit(&shared.call(0, &request).await.map(drop).unwrap_err());
+        assert_eq!(shared.call(0, b"small").await.unwrap().to_vec(), b"small");
     });
     say("goes on");
 }
@@ -75,10 +75,10 @@ fn short_servers() -> Vec<(Process, Address, tempfile::TempDir)> {
 fn request_without_room_fails_by_name_and_session_goes_on() {
     on_both_runtimes(|| async {
         for (_server, address, _folder) in short_servers() {
-            let channel = Channel::connect_with(&address, &options()).await.unwrap();
+            let shared = Session::connect_with(&address, &options()).await.unwrap();
             let request = vec![7; HUGE];
-            names_the_limit(&soon(channel.call(0, &request)).await.map(drop).unwrap_err());
-            assert_eq!(soon(channel.call(0, b"small")).await.unwrap().to_vec(), b"small");
+            names_the_limit(&soon(shared.call(0, &request)).await.map(drop).unwrap_err());
+            assert_eq!(soon(shared.call(0, b"small")).await.unwrap().to_vec(), b"small");
         }
     });
 }

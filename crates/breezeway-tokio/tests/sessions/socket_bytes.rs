@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use breezeway_adversary::native::layout::kind;
 use breezeway_adversary::native::{Entry, Peer, Terms};
 use breezeway_adversary::{Shared, socket};
-use breezeway_tokio::{Channel, Server, ServerOptions, SessionOptions, WaitPolicy};
+use breezeway_tokio::{Server, ServerOptions, Session, SessionOptions, WaitPolicy};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
@@ -128,8 +128,8 @@ fn call_of_server_that_sends_its_own_end_and_dies_fails() {
                     send_own_end_behind(&peer, segments);
                 });
                 let options = SessionOptions::new().wait(wait).handshake_timeout(PATIENCE);
-                let channel = soon(Channel::from_socket(honest.into(), &options)).await.unwrap();
-                let error = soon(channel.call(0, b"x")).await.map(drop).unwrap_err().to_string();
+                let shared = soon(Session::from_socket(honest.into(), &options)).await.unwrap();
+                let error = soon(shared.call(0, b"x")).await.map(drop).unwrap_err().to_string();
                 assert!(error.contains("not sealed"), "{wait:?}, {segments}: {error}");
                 soon(serving).await.unwrap();
             }
@@ -195,12 +195,12 @@ fn client_calls_server_that_fills_its_socket() {
                     }
                 });
                 let options = SessionOptions::new().wait(wait).handshake_timeout(PATIENCE);
-                let channel = soon(Channel::from_socket(honest.into(), &options)).await.unwrap();
+                let shared = soon(Session::from_socket(honest.into(), &options)).await.unwrap();
                 for call in 0..CALLS {
-                    let reply = soon(channel.call(0, &call.to_le_bytes())).await.unwrap();
+                    let reply = soon(shared.call(0, &call.to_le_bytes())).await.unwrap();
                     assert_eq!(reply.to_vec(), call.to_le_bytes());
                 }
-                drop(channel);
+                drop(shared);
                 soon(serving).await.unwrap();
             }
         }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use breezeway_tokio::{
-    CallError, Channel, Incoming, Server, SessionOptions, reserve, reserve_with_metadata,
+    CallError, Incoming, Server, Session, SessionOptions, reserve, reserve_with_metadata,
 };
 
 use crate::support::{addresses, on_both_runtimes, poll_and_drop, soon};
@@ -13,7 +13,7 @@ const LEN: usize = 64 << 10;
 #[test]
 fn calls_replies_and_streams_send_filled_space() {
     on_both_runtimes(|| async {
-        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let (session, server) = Session::pair(&SessionOptions::new()).await.unwrap();
         let serving = tokio::spawn(async move {
             let mut posts = Vec::new();
             while let Some(incoming) = server.accept().await.unwrap() {
@@ -41,7 +41,7 @@ fn calls_replies_and_streams_send_filled_space() {
         });
         for len in [0, 1, 104, 105, LEN] {
             let bytes = vec![len as u8; len];
-            let mut space = soon(channel.reserve(len + 1)).await.unwrap();
+            let mut space = soon(session.reserve(len + 1)).await.unwrap();
             let filled = tokio::spawn({
                 let bytes = bytes.clone();
                 async move {
@@ -50,13 +50,13 @@ fn calls_replies_and_streams_send_filled_space() {
                     space
                 }
             });
-            let call = channel.call_space(0, filled.await.unwrap());
+            let call = session.call_space(0, filled.await.unwrap());
             assert_eq!(soon(call).await.unwrap().to_vec(), bytes);
         }
-        let mut post = channel.try_reserve(2).unwrap();
+        let mut post = session.try_reserve(2).unwrap();
         post.bytes_mut().copy_from_slice(b"hi");
-        soon(channel.post_space(0, post)).await.unwrap();
-        let mut stream = soon(channel.open(0, None)).await.unwrap();
+        soon(session.post_space(0, post)).await.unwrap();
+        let mut stream = soon(session.open(0, None)).await.unwrap();
         for last in [false, true] {
             let mut space = soon(stream.sender().reserve(LEN)).await.unwrap();
             space.bytes_mut().fill(u8::from(last));
@@ -69,7 +69,7 @@ fn calls_replies_and_streams_send_filled_space() {
             assert_eq!(back.to_vec(), vec![u8::from(last); LEN]);
         }
         assert!(soon(stream.receive()).await.unwrap().is_none());
-        drop((stream, channel));
+        drop((stream, session));
         assert_eq!(soon(serving).await.unwrap(), [b"hi"]);
     });
 }
@@ -79,15 +79,15 @@ fn reserve_waits_for_memory_until_call_timeout() {
     on_both_runtimes(|| async {
         let options =
             SessionOptions::new().cap(2 * LEN as u64).call_timeout(Some(Duration::from_millis(50)));
-        let (channel, _server) = Channel::pair(&options).await.unwrap();
+        let (session, _server) = Session::pair(&options).await.unwrap();
         let mut kept = Vec::new();
-        while let Ok(space) = channel.try_reserve(LEN) {
+        while let Ok(space) = session.try_reserve(LEN) {
             kept.push(space);
         }
-        let outcome = soon(channel.reserve(LEN)).await;
+        let outcome = soon(session.reserve(LEN)).await;
         assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
-        assert!(poll_and_drop(channel.reserve(LEN), 3).await.is_none());
-        let mut stream = soon(channel.open(0, None)).await.unwrap();
+        assert!(poll_and_drop(session.reserve(LEN), 3).await.is_none());
+        let mut stream = soon(session.open(0, None)).await.unwrap();
         let mut part = Vec::new();
         while let Ok(space) = stream.sender().try_reserve(LEN) {
             part.push(space);
@@ -103,14 +103,14 @@ fn reserve_waits_for_memory_until_call_timeout() {
 #[test]
 fn space_goes_out_by_its_own_session_and_in_its_time() {
     on_both_runtimes(|| async {
-        let (channel, _server) = Channel::pair(&SessionOptions::new()).await.unwrap();
-        let (other, _other_server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let (session, _server) = Session::pair(&SessionOptions::new()).await.unwrap();
+        let (other, _other_server) = Session::pair(&SessionOptions::new()).await.unwrap();
         let space = soon(other.reserve(LEN)).await.unwrap();
-        let outcome = soon(channel.call_space(0, space)).await;
+        let outcome = soon(session.call_space(0, space)).await;
         assert!(matches!(outcome, Err(CallError::SpaceOfAnotherSession)), "{outcome:?}");
-        let space = soon(channel.reserve(LEN)).await.unwrap();
+        let space = soon(session.reserve(LEN)).await.unwrap();
         let deadline = Instant::now() + Duration::from_millis(20);
-        let outcome = soon(channel.call_space_until(0, space, deadline)).await;
+        let outcome = soon(session.call_space_until(0, space, deadline)).await;
         assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
     });
 }
@@ -129,16 +129,16 @@ fn metadata_goes_with_space_in_calls_and_replies() {
                 call.request().copy_to(space.bytes_mut());
                 let _ = call.reply_space(space);
             }));
-            let channel = Channel::connect(&address).await.unwrap();
+            let session = Session::connect(&address).await.unwrap();
             for len in [0, 40, 105, 100_000] {
-                let reserved = channel.reserve_with_metadata(b"about it", len);
+                let reserved = session.reserve_with_metadata(b"about it", len);
                 let mut space = soon(reserved).await.unwrap();
                 space.bytes_mut().fill(9);
-                let reply = soon(channel.call_space(0, space)).await.unwrap();
+                let reply = soon(session.call_space(0, space)).await.unwrap();
                 assert!(reply.to_vec() == vec![9; len]);
                 assert_eq!(reply.metadata(), Some(&b"about it"[..]));
             }
-            drop(channel);
+            drop(session);
             stopper.stop();
             soon(serving).await.unwrap().unwrap();
         }
@@ -149,11 +149,11 @@ fn metadata_goes_with_space_in_calls_and_replies() {
 fn post_space_without_room_ends_at_the_call_timeout() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().call_timeout(Some(Duration::from_millis(20)));
-        let (channel, _server) = Channel::pair(&options).await.unwrap();
+        let (session, _server) = Session::pair(&options).await.unwrap();
         let failing = async {
             loop {
-                let space = channel.reserve(1).await?;
-                channel.post_space(0, space).await?;
+                let space = session.reserve(1).await?;
+                session.post_space(0, space).await?;
             }
         };
         let failed: Result<(), CallError> = soon(failing).await;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use breezeway_tokio::{
-    Channel, Incoming, Server, ServerOptions, SessionOptions, Stream, WaitPolicy,
+    Incoming, Server, ServerOptions, Session, SessionOptions, Stream, WaitPolicy,
 };
 use tokio::task::yield_now;
 
@@ -17,10 +17,10 @@ use crate::support::{addresses, echo, echo_pair, on_both_runtimes, one_thread, s
 fn a_call_that_is_not_polled_again_stops_no_other() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().wait(WaitPolicy::Park);
-        let (channel, echo, _folder) = echo_pair(&options).await;
+        let (shared, echo, _folder) = echo_pair(&options).await;
         for round in 0..200u8 {
             // The session sleeps with this call as the one that waits, and so is this task.
-            let mut ignored = pin!(channel.call(0, b"ignored"));
+            let mut ignored = pin!(shared.call(0, b"ignored"));
             if poll_fn(|cx| Poll::Ready(ignored.as_mut().poll(cx).is_ready())).await {
                 // Another worker was as fast.
                 continue;
@@ -29,16 +29,16 @@ fn a_call_that_is_not_polled_again_stops_no_other() {
                 tokio::task::yield_now().await;
             }
             let another = tokio::spawn({
-                let channel = channel.clone();
-                async move { channel.call(0, &[round]).await.unwrap().to_vec() }
+                let shared = shared.clone();
+                async move { shared.call(0, &[round]).await.unwrap().to_vec() }
             });
             assert_eq!(soon(another).await.unwrap(), [round]);
-            assert_eq!(soon(channel.call(0, b"own")).await.unwrap().to_vec(), b"own");
+            assert_eq!(soon(shared.call(0, b"own")).await.unwrap().to_vec(), b"own");
             if round % 2 == 0 {
                 assert_eq!(soon(ignored).await.unwrap().to_vec(), b"ignored");
             }
         }
-        drop(channel);
+        drop(shared);
         echo.stop().await;
     });
 }
@@ -65,13 +65,13 @@ fn call_taken_by_stream_reader_is_served() {
         }));
         // What it publishes it rings for in its driver's next turn.
         let options = SessionOptions::new().wait(WaitPolicy::Busy);
-        let channel = Channel::connect_with(&address, &options).await.unwrap();
-        let _opened = channel.open(0, None).await.unwrap();
+        let shared = Session::connect_with(&address, &options).await.unwrap();
+        let _opened = shared.open(0, None).await.unwrap();
         let mut stream = soon(served.recv()).await.unwrap();
         for round in 0..20u8 {
             let_drivers_sleep().await;
             let request = [round];
-            let mut call = pin!(channel.call(0, &request));
+            let mut call = pin!(shared.call(0, &request));
             poll_fn(|cx| {
                 assert!(call.as_mut().poll(cx).is_pending());
                 assert!(stream.receiver().poll_receive(cx).is_pending());
@@ -80,7 +80,7 @@ fn call_taken_by_stream_reader_is_served() {
             .await;
             assert_eq!(soon(call).await.unwrap().to_vec(), request);
         }
-        drop((stream, channel));
+        drop((stream, shared));
         stopper.stop();
         soon(serving).await.unwrap().unwrap();
     });
@@ -91,8 +91,8 @@ fn a_reader_that_always_finds_something_lets_other_tasks_run() {
     one_thread().block_on(async {
         const MESSAGES: usize = 10_000;
         let options = SessionOptions::new().wait(WaitPolicy::Park).stream_window(1 << 20, 1 << 30);
-        let (channel, server) = Channel::pair(&options).await.unwrap();
-        let mut one = channel.open(0, None).await.unwrap();
+        let (shared, server) = Session::pair(&options).await.unwrap();
+        let mut one = shared.open(0, None).await.unwrap();
         let Ok(Some(Incoming::Stream(_, mut other))) = soon(server.accept()).await else {
             panic!("no stream")
         };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use breezeway_tokio::{
-    Channel, ErrorCode, Incoming, Server, ServerOptions, SessionOptions, StreamError,
+    ErrorCode, Incoming, Server, ServerOptions, Session, SessionOptions, StreamError,
 };
 use tokio::sync::Semaphore;
 
@@ -18,12 +18,12 @@ use crate::support::{
 fn two_hundred_streams_share_the_smallest_ring() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().ring_capacity(8);
-        let (channel, echo, _folder) = echo_pair(&options).await;
+        let (shared, echo, _folder) = echo_pair(&options).await;
         let tasks: Vec<_> = (0..200u64)
             .map(|task| {
-                let channel = channel.clone();
+                let shared = shared.clone();
                 tokio::spawn(async move {
-                    let mut stream = channel.open(0, None).await.unwrap();
+                    let mut stream = shared.open(0, None).await.unwrap();
                     for round in 0..30u64 {
                         let message = [task.to_le_bytes(), round.to_le_bytes()].concat();
                         stream.send(&message).await.unwrap();
@@ -38,7 +38,7 @@ fn two_hundred_streams_share_the_smallest_ring() {
         for task in tasks {
             soon(task).await.unwrap();
         }
-        drop(channel);
+        drop(shared);
         echo.stop().await;
     });
 }
@@ -47,12 +47,12 @@ fn two_hundred_streams_share_the_smallest_ring() {
 fn unread_stream_stops_only_itself() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().stream_window(3, 1_000);
-        let (channel, server) = Channel::pair(&options).await.unwrap();
-        let mut stuck = channel.open(0, None).await.unwrap();
+        let (shared, server) = Session::pair(&options).await.unwrap();
+        let mut stuck = shared.open(0, None).await.unwrap();
         let Some(Incoming::Stream(_, mut unread)) = soon(server.accept()).await.unwrap() else {
             panic!("no stream")
         };
-        let mut other = channel.open(0, None).await.unwrap();
+        let mut other = shared.open(0, None).await.unwrap();
         let Some(Incoming::Stream(_, mut read)) = soon(server.accept()).await.unwrap() else {
             panic!("no stream")
         };
@@ -79,8 +79,8 @@ fn unread_stream_stops_only_itself() {
 fn try_send_and_try_receive_do_not_wait() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().stream_window(3, 1_000);
-        let (channel, server) = Channel::pair(&options).await.unwrap();
-        let mut one = channel.open(0, None).await.unwrap();
+        let (shared, server) = Session::pair(&options).await.unwrap();
+        let mut one = shared.open(0, None).await.unwrap();
         let Some(Incoming::Stream(_, mut other)) = soon(server.accept()).await.unwrap() else {
             panic!("no stream")
         };
@@ -109,8 +109,8 @@ fn try_send_and_try_receive_do_not_wait() {
 #[test]
 fn reset_ends_waits_on_either_side() {
     on_both_runtimes(|| async {
-        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
-        let mut stream = channel.open(0, None).await.unwrap();
+        let (shared, server) = Session::pair(&SessionOptions::new()).await.unwrap();
+        let mut stream = shared.open(0, None).await.unwrap();
         let Some(Incoming::Stream(_, other)) = soon(server.accept()).await.unwrap() else {
             panic!("no stream")
         };
@@ -121,15 +121,15 @@ fn reset_ends_waits_on_either_side() {
             Err(StreamError::Reset(ErrorCode::Application(5))) => {}
             other => panic!("{other:?}"),
         }
-        drop(channel);
+        drop(shared);
     });
 }
 
 #[test]
 fn a_receiving_half_is_a_stream_of_messages() {
     on_both_runtimes(|| async {
-        let (channel, echo, _folder) = echo_pair(&SessionOptions::new()).await;
-        let (mut send, mut receive) = channel.open(0, None).await.unwrap().split();
+        let (shared, echo, _folder) = echo_pair(&SessionOptions::new()).await;
+        let (mut send, mut receive) = shared.open(0, None).await.unwrap().split();
         let sending = tokio::spawn(async move {
             for number in 0..50u8 {
                 send.send(&[number]).await.unwrap();
@@ -145,7 +145,7 @@ fn a_receiving_half_is_a_stream_of_messages() {
         }
         assert_eq!(received, (0..50).collect::<Vec<u8>>());
         soon(sending).await.unwrap();
-        drop((receive, channel));
+        drop((receive, shared));
         echo.stop().await;
     });
 }
@@ -153,10 +153,10 @@ fn a_receiving_half_is_a_stream_of_messages() {
 #[test]
 fn a_server_opens_streams_to_its_client() {
     on_both_runtimes(|| async {
-        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let (shared, server) = Session::pair(&SessionOptions::new()).await.unwrap();
         let mut stream = server.open(9, Some(b"about it")).await.unwrap();
         stream.send(b"news").await.unwrap();
-        let (method, mut news) = soon(channel.accept()).await.unwrap();
+        let (method, mut news) = soon(shared.accept()).await.unwrap();
         assert_eq!(method, 9);
         let opening = soon(news.receive()).await.unwrap().unwrap();
         assert_eq!(opening.metadata(), Some(&b"about it"[..]));
@@ -188,14 +188,14 @@ fn handlers_of_streams_that_are_reset_at_once_are_bounded() {
                 }
             };
             let serving = tokio::spawn(server.serve_streams(echo, handler));
-            let channel = Channel::connect(&address).await.unwrap();
+            let shared = Session::connect(&address).await.unwrap();
             // A stream counts as open until the server has answered its reset.
             for _ in 0..25 * MOST {
-                drop(soon(channel.open(1, None)).await.unwrap());
-                soon(channel.call(0, b"x")).await.unwrap();
+                drop(soon(shared.open(1, None)).await.unwrap());
+                soon(shared.call(0, b"x")).await.unwrap();
             }
             assert_eq!(begun.load(Ordering::Relaxed), 2 * MOST);
-            let mut refused = soon(channel.open(1, None)).await.unwrap();
+            let mut refused = soon(shared.open(1, None)).await.unwrap();
             let error = soon(refused.receive()).await.unwrap_err();
             assert!(matches!(error, StreamError::Reset(ErrorCode::Overloaded)), "{error}");
             drop(refused);
@@ -203,16 +203,16 @@ fn handlers_of_streams_that_are_reset_at_once_are_bounded() {
             gate.add_permits(1);
             soon(async {
                 loop {
-                    let mut stream = channel.open(1, None).await.unwrap();
+                    let mut stream = shared.open(1, None).await.unwrap();
                     if stream.send(b"y").await.is_ok() && stream.receive().await.is_ok() {
                         return;
                     }
                     drop(stream);
-                    channel.call(0, b"x").await.unwrap();
+                    shared.call(0, b"x").await.unwrap();
                 }
             })
             .await;
-            drop(channel);
+            drop(shared);
             stopper.stop();
             soon(serving).await.unwrap().unwrap();
         }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use breezeway_tokio::{Address, Channel, OwnedCall, Server, ServerOptions, SessionOptions, Stream};
+use breezeway_tokio::{Address, OwnedCall, Server, ServerOptions, Session, SessionOptions, Stream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
@@ -116,12 +116,12 @@ impl Echo {
     }
 }
 
-/// A server that echoes over shared memory, and a channel to it.
-pub(crate) async fn echo_pair(options: &SessionOptions) -> (Channel, Echo, tempfile::TempDir) {
+/// A server that echoes over shared memory, and a session to it.
+pub(crate) async fn echo_pair(options: &SessionOptions) -> (Session, Echo, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let echo = Echo::start(&addresses(folder.path())[0], options);
-    let channel = Channel::connect_with(&echo.address, options).await.unwrap();
-    (channel, echo, folder)
+    let session = Session::connect_with(&echo.address, options).await.unwrap();
+    (session, echo, folder)
 }
 
 const ROLE: &str = "BREEZEWAY_TEST_ROLE";

@@ -6,10 +6,10 @@ use breezeway_shm::{Filling, ForeignBytes, SendError};
 use super::Asked::{Here, Offloaded};
 use super::{Call, Elsewhere, Handled, Replied, replied};
 use crate::carrier::Body;
-use crate::channel::OwnedSpace;
 use crate::error::ReplyError;
 use crate::link::OwnedBody;
 use crate::serving::Serving;
+use crate::session::OwnedSpace;
 
 /// Space for a reply, in shared memory if it is larger than 104 bytes. The client can read it at
 /// any time.

@@ -87,7 +87,7 @@ pub enum CallError {
     /// An earlier error ended the session.
     #[error("an earlier error ended the session; open another one")]
     Ended,
-    /// This side has closed the session: see [`Channel::close`](crate::Channel::close).
+    /// This side has closed the session: see [`Session::close`](crate::Session::close).
     #[error("this side has closed the session; open another one")]
     ClosedHere,
     /// This is a forked child of the process that opened the session.

@@ -115,7 +115,7 @@ impl SessionOptions {
     /// Sets the payload memory, in bytes, that this side creates with its pages when the session is
     /// set up, instead of when the first message over 104 bytes needs it: up to 1 TiB, at least 64
     /// KiB; the cap counts if it is less. For 0, the default, the first large
-    /// [`reserve`](crate::Session::reserve) waits until the kernel has cleared its pages, for 8 MiB
+    /// [`reserve`](crate::ExclusiveSession::reserve) waits until the kernel has cleared its pages, for 8 MiB
     /// some milliseconds to hundreds of them. For sessions that soon send large messages: a camera
     /// has two frames ready.
     ///
@@ -216,7 +216,7 @@ impl SessionOptions {
 
     /// Sets the service number in this side's hello, which names the meaning of its messages: 0,
     /// the default, any that both sides agree on; 1, Breezeway RPC; 2, gRPC. A layer above reads
-    /// the peer's number ([`Channel::service`](crate::Channel::service)). A client gets no session
+    /// the peer's number ([`Session::service`](crate::Session::service)). A client gets no session
     /// with a server of another number, unless one of the two is 0.
     pub fn service(mut self, number: u16) -> Self {
         self.service = number;

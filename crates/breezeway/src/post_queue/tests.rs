@@ -169,7 +169,7 @@ fn newest_arrive(mut to: impl TryPost, serve: impl FnOnce(Sender<u32>)) {
 
 #[test]
 fn a_channel_sends_the_newest_once_the_server_takes_messages_up() {
-    let (channel, server) = Channel::pair(&SessionOptions::new()).unwrap();
+    let (channel, server) = Session::pair(&SessionOptions::new()).unwrap();
     newest_arrive(channel, |took| {
         // The thread ends with the channel.
         thread::spawn(move || server.serve(|call| took.send(call.method()).unwrap_or(())));
@@ -178,7 +178,7 @@ fn a_channel_sends_the_newest_once_the_server_takes_messages_up() {
 
 #[test]
 fn a_session_sends_the_newest_once_the_server_takes_messages_up() {
-    let (session, server) = Session::pair(&SessionOptions::new()).unwrap();
+    let (session, server) = ExclusiveSession::pair(&SessionOptions::new()).unwrap();
     newest_arrive(session, |took| {
         let took = Mutex::new(took);
         thread::spawn(move || {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use breezeway_os::Deadline;
 use breezeway_proto::{Head, Time};
 
-use super::ServerSession;
+use super::ExclusiveServerSession;
 use crate::carrier::Body;
 use crate::error::CallError;
 use crate::link::Flush;
 use crate::serving::Place;
 use crate::unserved::Unserved;
 
-impl ServerSession {
+impl ExclusiveServerSession {
     /// Asks a client that supports the go-away entry to open nothing new here (`docs/abi.md`,
     /// section 1.2). If there is no room for it now, the next call of this method tries again.
     pub(crate) fn say_go_away(&mut self) {
@@ -71,14 +71,14 @@ impl ServerSession {
     }
 }
 
-impl Drop for ServerSession {
+impl Drop for ExclusiveServerSession {
     fn drop(&mut self) {
         self.say_shutdown_alone();
     }
 }
 
 #[cfg(test)]
-impl ServerSession {
+impl ExclusiveServerSession {
     /// Ends the session past its time to drain, in turns that each follow `prepare`. Returns the
     /// requests that are left undone.
     pub(crate) fn refuse_the_rest(&mut self, mut prepare: impl FnMut()) -> Unserved {
@@ -104,15 +104,16 @@ mod tests {
     use breezeway_adversary::native::{Entry, Peer, Terms};
 
     use super::*;
+    use crate::exclusive::ExclusiveSession;
     use crate::options::SessionOptions;
-    use crate::session::Session;
     use crate::worker::Inbox;
 
     /// Creates a session, and its client with a ring of `ring_capacity` entries.
-    fn session(ring_capacity: u32) -> (ServerSession, Peer) {
+    fn session(ring_capacity: u32) -> (ExclusiveServerSession, Peer) {
         let (client, server) = UnixStream::pair().unwrap();
-        let accepting =
-            thread::spawn(|| ServerSession::from_socket(server.into(), &SessionOptions::new()));
+        let accepting = thread::spawn(|| {
+            ExclusiveServerSession::from_socket(server.into(), &SessionOptions::new())
+        });
         let terms = Terms { ring_capacity, ..Terms::default() };
         let peer = Peer::client_with_streams(client.into(), terms, 8);
         (accepting.join().unwrap().unwrap(), peer)
@@ -164,7 +165,7 @@ mod tests {
 
     #[test]
     fn unbegun_calls_are_refused_and_messages_counted() {
-        let (mut client, mut server) = Session::pair(&SessionOptions::new()).unwrap();
+        let (mut client, mut server) = ExclusiveSession::pair(&SessionOptions::new()).unwrap();
         let calls = [client.send(1, b"a").unwrap(), client.send(2, &[7; 5000]).unwrap()];
         client.post(3, b"lost").unwrap();
         server.say_go_away();

@@ -8,15 +8,15 @@ use breezeway_os::cpu;
 use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
 use breezeway_proto::{CallViolation, ErrorCode};
 
-use super::ServerSession;
+use super::ExclusiveServerSession;
 use crate::call::{Call, Handler, HandlerError};
 use crate::carrier::{LinkError, Notice};
-use crate::channel::{Incoming, Turn};
 use crate::error::{CallError, ReplyError, SessionError};
 use crate::link::Flush;
 use crate::offload;
 use crate::reasons::panic_message;
 use crate::serving::{Place, Serving};
+use crate::session::{Incoming, Turn};
 use crate::slice::Slice;
 
 /// Result of serving a session for a while.
@@ -30,7 +30,7 @@ pub(crate) enum Progress {
     Closed,
 }
 
-impl ServerSession {
+impl ExclusiveServerSession {
     /// Serves the requests that have arrived, within a slice, polling up to `polls` times for the
     /// first one. An error ends the session.
     #[inline(always)]

@@ -11,9 +11,9 @@ use super::listening::Listening;
 use super::monitor::Monitor;
 use crate::address::Address;
 use crate::call_limit::CallLimit;
-use crate::channel::{Counted, Driver, ServerChannel};
 use crate::error::{HandshakeError, ServeError};
 use crate::options::ServerOptions;
+use crate::session::{Counted, Driver, ServerSession};
 
 /// Listens, and completes handshakes, for an event loop: a task of an async runtime, or a thread
 /// with epoll. It enforces the same rules as a [`Server`](super::Server): the policy, the limits,
@@ -68,8 +68,8 @@ impl SessionListener {
 
     /// Returns true if a successor has [taken over](ServerOptions::take_over): no more clients are
     /// accepted, apart from clients that had connected before, which [`Self::accept`] returns until
-    /// [`Self::is_exhausted`]. The caller then asks all channels to [go
-    /// away](ServerChannel::go_away), and serves them until they have.
+    /// [`Self::is_exhausted`]. The caller then asks all sessions to [go
+    /// away](ServerSession::go_away), and serves them until they have.
     pub fn is_handed_over(&self) -> bool {
         self.acceptor.is_handed_over() || self.acceptor.has_let_go()
     }
@@ -89,7 +89,7 @@ impl SessionListener {
     /// Returns the next client with a complete handshake, or None. Never blocks, apart from the
     /// first call with [`ServerOptions::take_over`]: for up to 5 s, if the predecessor hangs. The
     /// session counts against `max_sessions` until its driver is dropped.
-    pub fn accept(&mut self) -> io::Result<Option<(ServerChannel, Driver)>> {
+    pub fn accept(&mut self) -> io::Result<Option<(ServerSession, Driver)>> {
         self.acceptor.begin().map_err(io::Error::other)?;
         if self.acceptor.is_handed_over() {
             self.acceptor.let_go();
@@ -107,18 +107,18 @@ impl SessionListener {
         Ok(None)
     }
 
-    fn open(&self, accepted: Accepted) -> Result<(ServerChannel, Driver), HandshakeError> {
+    fn open(&self, accepted: Accepted) -> Result<(ServerSession, Driver), HandshakeError> {
         let Accepted { agreed, peer, exit, trusted } = accepted;
         let options = self.acceptor.options();
-        let (channel, driver) = ServerChannel::accepted(agreed, peer, options)?;
-        let channel = match trusted {
-            Some(proof) => channel.trusting(proof),
-            None => channel,
+        let (session, driver) = ServerSession::accepted(agreed, peer, options)?;
+        let session = match trusted {
+            Some(proof) => session.trusting(proof),
+            None => session,
         };
-        tracing::debug!(peer = ?channel.peer(), "session started");
-        let presence = options.hooks.start(channel.session(), channel.peer());
+        tracing::debug!(peer = ?session.peer(), "session started");
+        let presence = options.hooks.start(session.session(), session.peer());
         let place = Arc::clone(&self.acceptor.destination.taken);
-        Ok((channel, driver.accepted(exit, Counted { presence, _place: place })))
+        Ok((session, driver.accepted(exit, Counted { presence, _place: place })))
     }
 
     /// Returns the time after which [`Self::accept`] must be called without an event, or None.

@@ -10,11 +10,11 @@ use breezeway_proto::throttle::Throttle;
 
 use super::TurnWaker;
 use crate::carrier::Carrier;
-use crate::channel::{Driving, LINGER, ServerChannel, WorkerDriver};
 use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::Link;
 use crate::presence::SessionId;
+use crate::session::{Driving, LINGER, ServerSession, WorkerDriver};
 
 /// The part of a session that stays the same when threads begin to share it. (Its owner changes the
 /// worker.)
@@ -126,7 +126,7 @@ impl Place {
     /// Moves the link behind a lock. There the session's worker drives it, or without one the
     /// threads that wait.
     #[cold]
-    pub(crate) fn share(&mut self, terms: &Terms) -> &ServerChannel {
+    pub(crate) fn share(&mut self, terms: &Terms) -> &ServerSession {
         let Self::Alone(link, ending) = std::mem::replace(self, Self::Shared(None)) else {
             unreachable!("{ALONE}")
         };
@@ -142,15 +142,15 @@ impl Place {
             link,
         };
         let (id, peer, driving) = (terms.id, terms.peer.clone(), terms.driving());
-        let mut channel = ServerChannel::known_as(id, agreed, peer, terms.waiting, driving);
+        let mut session = ServerSession::known_as(id, agreed, peer, terms.waiting, driving);
         if let Some(timeout) = terms.reply_timeout {
-            channel = channel.reply_timeout(timeout);
+            session = session.reply_timeout(timeout);
         }
-        let driver = WorkerDriver::new(channel.in_order(ending));
+        let driver = WorkerDriver::new(session.in_order(ending));
         if let Some(worker) = &terms.worker {
             driver.set_waker(&Arc::clone(worker).into());
         }
         *self = Self::Shared(Some(driver));
-        self.driver().channel()
+        self.driver().session()
     }
 }

@@ -10,7 +10,7 @@ use breezeway_os::{Notifier, clock};
 use super::load::Load;
 use super::slot::Slot;
 use crate::presence::SessionId;
-use crate::served::ServerSession;
+use crate::served::ExclusiveServerSession;
 use crate::serving::TurnQueue;
 use crate::unserved::Unserved;
 use crate::wake::{Armed, WakeFlag};
@@ -21,7 +21,7 @@ pub(super) const INBOX: u64 = u64::MAX;
 /// Deliveries to a worker.
 #[derive(Default)]
 pub(super) struct Arrived {
-    pub(super) sessions: Vec<ServerSession>,
+    pub(super) sessions: Vec<ExclusiveServerSession>,
     /// Tokens and ids of sessions whose threads need a turn.
     pub(super) called: Vec<(usize, SessionId)>,
     /// Sessions that another worker had.
@@ -78,7 +78,7 @@ impl Inbox {
     }
 
     /// Gives the worker one more session.
-    pub(crate) fn deliver(&self, session: ServerSession) {
+    pub(crate) fn deliver(&self, session: ExclusiveServerSession) {
         self.sessions.fetch_add(1, Ordering::Relaxed);
         self.lock().sessions.push(session);
         self.announce();

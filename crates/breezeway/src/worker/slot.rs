@@ -7,13 +7,13 @@ use breezeway_os::Sleeper;
 use crate::carrier::Carrier;
 use crate::error::SessionError;
 use crate::presence::{Hooks, Presence};
-use crate::served::ServerSession;
+use crate::served::ExclusiveServerSession;
 
 /// Set in the token of a client's exit descriptor.
 pub(super) const EXIT: u64 = 1 << 32;
 
 pub(crate) struct Slot {
-    pub(super) session: ServerSession,
+    pub(super) session: ExclusiveServerSession,
     /// Dropped after the session, so its end is reported when the client can see it.
     pub(super) presence: Presence,
     /// True if its messages travel on the watched socket.
@@ -30,7 +30,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn new(session: ServerSession, hooks: &Hooks, now: u64) -> Self {
+    pub(super) fn new(session: ExclusiveServerSession, hooks: &Hooks, now: u64) -> Self {
         Self {
             presence: hooks.start(session.id(), session.peer()),
             on_socket: session.carrier() != Carrier::Shm,

@@ -15,7 +15,7 @@ use breezeway_os::segment;
 use super::*;
 use crate::call::{Call, Handled};
 use crate::options::SessionOptions;
-use crate::served::ServerSession;
+use crate::served::ExclusiveServerSession;
 
 /// Tokens of the sessions, in the order of their addition.
 const CHURNING: usize = 0;
@@ -32,15 +32,16 @@ fn worker(options: &SessionOptions) -> Worker {
 }
 
 /// Creates a session and its client.
-fn session(options: &SessionOptions) -> (ServerSession, Peer) {
+fn session(options: &SessionOptions) -> (ExclusiveServerSession, Peer) {
     session_of(options, Terms::default())
 }
 
 /// Creates a session and a client with these terms in its hello.
-fn session_of(options: &SessionOptions, terms: Terms) -> (ServerSession, Peer) {
+fn session_of(options: &SessionOptions, terms: Terms) -> (ExclusiveServerSession, Peer) {
     let (client, server) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
-        let serving = scope.spawn(|| ServerSession::from_socket(server.into(), options).unwrap());
+        let serving =
+            scope.spawn(|| ExclusiveServerSession::from_socket(server.into(), options).unwrap());
         let peer = Peer::client(client.into(), terms);
         (serving.join().unwrap(), peer)
     })
@@ -333,7 +334,7 @@ fn unwritten_replies_do_not_end_the_drain() {
             crate::Carrier::Unix,
             &options.for_plain_calls(),
         );
-        worker.start(ServerSession::new(agreed.unwrap(), peer, options.waiting()));
+        worker.start(ExclusiveServerSession::new(agreed.unwrap(), peer, options.waiting()));
         let (other, mut behind) = session(&options);
         worker.start(other);
         behind.publish(&Entry::request(1, 0, b"tells"));
@@ -417,7 +418,7 @@ fn session_arriving_at_the_stop_is_drained() {
 }
 
 /// Creates a session that takes streams, and its client.
-fn shared_session(options: &SessionOptions) -> (ServerSession, crate::Channel) {
+fn shared_session(options: &SessionOptions) -> (ExclusiveServerSession, crate::Session) {
     let (client, server) = UnixStream::pair().unwrap();
     let options = &options.clone().handshake_timeout(Duration::from_secs(20));
     thread::scope(|scope| {
@@ -426,10 +427,10 @@ fn shared_session(options: &SessionOptions) -> (ServerSession, crate::Channel) {
             let socket = std::os::fd::OwnedFd::from(server);
             crate::handshake::accept(socket, crate::Carrier::Shm, options).unwrap()
         });
-        let channel = crate::Channel::from_socket(client.into(), options).unwrap();
+        let channel = crate::Session::from_socket(client.into(), options).unwrap();
         let threads = Arc::new(crate::streaming::StreamThreads::new(1, |_, _| Ok(())));
         let agreed = serving.join().unwrap();
-        (ServerSession::with_streams(agreed, peer, options.waiting(), threads), channel)
+        (ExclusiveServerSession::with_streams(agreed, peer, options.waiting(), threads), channel)
     })
 }
 

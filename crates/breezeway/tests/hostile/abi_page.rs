@@ -7,8 +7,9 @@ use std::thread;
 use std::time::Instant;
 
 use breezeway::{
-    CallError, CallViolation, ConnectError, HandshakeError, HelloError, MemoryViolation,
-    ServerOptions, ServerSession, Session, SessionError, Violation, WaitPolicy,
+    CallError, CallViolation, ConnectError, ExclusiveServerSession, ExclusiveSession,
+    HandshakeError, HelloError, MemoryViolation, ServerOptions, SessionError, Violation,
+    WaitPolicy,
 };
 use breezeway_adversary::native::layout::{control, entry, flag, hello, kind, refusal};
 use breezeway_adversary::native::{
@@ -30,9 +31,10 @@ fn status(bytes: &[u8]) -> u32 {
 /// Returns the outcome of an honest server for a client that begins with `begin`, and its answer.
 fn welcomed(
     begin: impl FnOnce(&OwnedFd),
-) -> (Result<ServerSession, ConnectError>, socket::Received) {
+) -> (Result<ExclusiveServerSession, ConnectError>, socket::Received) {
     let (hostile, honest) = UnixStream::pair().unwrap();
-    let serving = thread::spawn(move || ServerSession::from_socket(honest.into(), &options()));
+    let serving =
+        thread::spawn(move || ExclusiveServerSession::from_socket(honest.into(), &options()));
     let hostile = OwnedFd::from(hostile);
     socket::be_patient(&hostile);
     begin(&hostile);
@@ -94,7 +96,8 @@ fn requests_before_the_end_are_answered() {
 fn closing_server_leaves_unconsumed_requests_unanswered() {
     within(GENEROUS, || {
         let (hostile, honest) = UnixStream::pair().unwrap();
-        let serving = thread::spawn(move || ServerSession::from_socket(honest.into(), &options()));
+        let serving =
+            thread::spawn(move || ExclusiveServerSession::from_socket(honest.into(), &options()));
         let mut peer = Peer::client(hostile.into(), Terms::default());
         let session = serving.join().unwrap().unwrap();
         peer.publish(&Entry::request(1, ECHO, b"too late"));
@@ -122,14 +125,16 @@ fn closing_ends_session_despite_forked_childs_socket() {
     within(GENEROUS, || {
         let (hostile, honest) = UnixStream::pair().unwrap();
         let _heir = honest.try_clone().unwrap();
-        let serving = thread::spawn(move || ServerSession::from_socket(honest.into(), &options()));
+        let serving =
+            thread::spawn(move || ExclusiveServerSession::from_socket(honest.into(), &options()));
         let peer = Peer::client(hostile.into(), Terms::default());
         drop(serving.join().unwrap().unwrap());
         peer.wait_for_end();
 
         let (hostile, honest) = UnixStream::pair().unwrap();
         let _heir = honest.try_clone().unwrap();
-        let calling = thread::spawn(move || Session::from_socket(honest.into(), &options()));
+        let calling =
+            thread::spawn(move || ExclusiveSession::from_socket(honest.into(), &options()));
         let peer = Peer::server(hostile.into(), Terms::default());
         drop(calling.join().unwrap().unwrap());
         peer.wait_for_end();
@@ -216,7 +221,7 @@ fn of_a_refusal_only_length_status_and_reason_are_read() {
             .with(hello::VERSION_AT, &77u16.to_le_bytes())
             .with(hello::RING_CAPACITY_AT, &[0xff; 24]);
         socket::send(&hostile, &garbage.0, &[]).unwrap();
-        let error = Session::from_socket(honest.into(), &options()).err();
+        let error = ExclusiveSession::from_socket(honest.into(), &options()).err();
         let Some(ConnectError::Handshake(HandshakeError::Refused { status, reason })) = error
         else {
             panic!("{error:?}")
@@ -232,7 +237,7 @@ fn a_refusal_may_come_before_the_hello_was_sent() {
         let (hostile, honest) = UnixStream::pair().unwrap();
         socket::send(&hostile, &Hello::refusing(2, b"not you").0, &[]).unwrap();
         drop(hostile);
-        let error = Session::from_socket(honest.into(), &options()).err();
+        let error = ExclusiveSession::from_socket(honest.into(), &options()).err();
         let Some(ConnectError::Handshake(HandshakeError::Refused { status, .. })) = error else {
             panic!("{error:?}")
         };
@@ -289,8 +294,9 @@ fn one_way_messages_do_not_count_as_calls_in_flight() {
 fn initial_wake_words_are_idle_and_the_rest_is_zero() {
     within(GENEROUS, || {
         let (hostile, honest) = UnixStream::pair().unwrap();
-        let calling =
-            thread::spawn(move || Session::from_socket(honest.into(), &options()).map(drop));
+        let calling = thread::spawn(move || {
+            ExclusiveSession::from_socket(honest.into(), &options()).map(drop)
+        });
         let offer = receive_hello(&hostile);
         let view = Mapping::foreign(&offer.fds[0]);
         assert_eq!(view.load(control::DATA_WAKE_AT), u64::MAX);
@@ -311,7 +317,7 @@ fn zero_wake_words_cost_one_doorbell_each() {
         let terms = Terms::default();
         let (hostile, honest) = UnixStream::pair().unwrap();
         let serving = thread::spawn(move || {
-            let session = ServerSession::from_socket(honest.into(), &options()).unwrap();
+            let session = ExclusiveServerSession::from_socket(honest.into(), &options()).unwrap();
             session.serve(&super::service::Service::default())
         });
         let socket = OwnedFd::from(hostile);

@@ -6,7 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
 
-use breezeway::{Channel, ServerOptions, ServerSession, Session, SessionOptions, WaitPolicy};
+use breezeway::{
+    ExclusiveServerSession, ExclusiveSession, ServerOptions, Session, SessionOptions, WaitPolicy,
+};
 use breezeway_adversary::native::layout::kind;
 use breezeway_adversary::native::{Entry, Peer, Terms};
 use breezeway_adversary::{PATIENCE, Shared, socket};
@@ -117,7 +119,7 @@ fn single_session_serves_client_that_fills_its_socket() {
     with_each(|filling, options| {
         let (hostile, honest) = UnixStream::pair().unwrap();
         let serving = thread::spawn(move || {
-            let session = ServerSession::from_socket(honest.into(), &options).unwrap();
+            let session = ExclusiveServerSession::from_socket(honest.into(), &options).unwrap();
             session.serve(&Service::default())
         });
         let mut peer = Peer::client(hostile.into(), Terms::default());
@@ -144,7 +146,7 @@ fn with_each_server(call: impl Fn(UnixStream, &SessionOptions) + Send + 'static)
 #[test]
 fn session_calls_server_that_fills_its_socket() {
     with_each_server(|socket, options| {
-        let mut session = Session::from_socket(socket.into(), options).unwrap();
+        let mut session = ExclusiveSession::from_socket(socket.into(), options).unwrap();
         for call in 0..CALLS {
             let request = call.to_le_bytes();
             assert_eq!(session.call(ECHO, &request).unwrap().to_vec(), request);
@@ -155,14 +157,14 @@ fn session_calls_server_that_fills_its_socket() {
 #[test]
 fn channel_calls_server_that_fills_its_socket() {
     with_each_server(|socket, options| {
-        let channel = Arc::new(Channel::from_socket(socket.into(), options).unwrap());
+        let shared = Arc::new(Session::from_socket(socket.into(), options).unwrap());
         thread::scope(|scope| {
             for caller in 0..2 {
-                let channel = Arc::clone(&channel);
+                let shared = Arc::clone(&shared);
                 scope.spawn(move || {
                     for call in 0..CALLS / 2 {
                         let request = [caller, call].map(u32::to_le_bytes).concat();
-                        assert_eq!(channel.call(ECHO, &request).unwrap().to_vec(), request);
+                        assert_eq!(shared.call(ECHO, &request).unwrap().to_vec(), request);
                     }
                 });
             }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use breezeway::{CallError, Session, WaitPolicy};
+use breezeway::{CallError, ExclusiveSession, WaitPolicy};
 use breezeway_adversary::native::layout::control;
 use breezeway_adversary::native::{Entry, Peer, Terms};
 use breezeway_adversary::{Shared, socket};
@@ -36,7 +36,11 @@ impl Watch {
     }
 
     /// Entries that the client consumes while it does this.
-    fn count(&self, session: &mut Session, action: impl FnOnce(&mut Session)) -> u64 {
+    fn count(
+        &self,
+        session: &mut ExclusiveSession,
+        action: impl FnOnce(&mut ExclusiveSession),
+    ) -> u64 {
         let before = self.consumed.load(Ordering::Relaxed);
         action(session);
         self.consumed.load(Ordering::Relaxed) - before

@@ -14,8 +14,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, CallError, ConnectError, HandshakeError, Server, ServerOptions, ServerSession,
-    Session, WaitPolicy,
+    Address, CallError, ConnectError, ExclusiveServerSession, ExclusiveSession, HandshakeError,
+    Server, ServerOptions, WaitPolicy,
 };
 use breezeway_adversary::native::frame;
 use breezeway_adversary::native::layout::control;
@@ -173,7 +173,7 @@ fn unread_descriptors_from_server_do_not_delay_close() {
             drop(slow);
             client
         });
-        let session = Session::connect_with(&Address::unix(&path), &options()).unwrap();
+        let session = ExclusiveSession::connect_with(&Address::unix(&path), &options()).unwrap();
         let _client = serving.join().unwrap();
         let start = Instant::now();
         drop(session);
@@ -253,7 +253,7 @@ pub(crate) fn server_with_few_numbers(path: &Path) {
 /// Returns the wait of a client that connects now.
 fn another_client(stage: &Stage) -> Duration {
     let start = Instant::now();
-    Session::connect_with(&stage.address(), &options()).unwrap().call(ECHO, b"x").unwrap();
+    ExclusiveSession::connect_with(&stage.address(), &options()).unwrap().call(ECHO, b"x").unwrap();
     start.elapsed()
 }
 
@@ -491,7 +491,7 @@ fn a_flood_of_silent_connections_keeps_no_honest_client_out() {
         let (mut honest, start) = (0, Stopwatch::start());
         while honest < 200 && (honest < 10 || !start.passed(Duration::from_secs(10))) {
             honest += 1;
-            let outcome = Session::connect_with(&stage.address(), &options)
+            let outcome = ExclusiveSession::connect_with(&stage.address(), &options)
                 .map_err(|error| error.to_string())
                 .and_then(|mut session| {
                     session.call(ECHO, b"x").map(drop).map_err(|error| error.to_string())
@@ -531,7 +531,7 @@ fn a_thousand_silent_connections_keep_no_honest_client_waiting() {
             let mut laps = Laps::start();
             let slow = UnixStream::connect(stage.path()).unwrap();
             laps.note("a slow client connected");
-            let mut session = Session::connect_with(&stage.address(), &options()).unwrap();
+            let mut session = ExclusiveSession::connect_with(&stage.address(), &options()).unwrap();
             laps.note("an honest one has a session");
             session.call(ECHO, b"x").unwrap();
             laps.note("it was served");
@@ -649,7 +649,7 @@ fn simultaneous_hellos_stay_within_max_sessions() {
 
 /// An honest client's requests in one go, each of which needs a segment of its own, before the
 /// server gets to look at one.
-fn grow_six_times(session: &mut Session) -> Result<(), CallError> {
+fn grow_six_times(session: &mut ExclusiveSession) -> Result<(), CallError> {
     for len in [300_000, 700_000, 1_500_000, 3_100_000, 6_300_000, 13_000_000] {
         session.send(ECHO, &vec![7; len])?;
     }
@@ -660,8 +660,9 @@ fn grow_six_times(session: &mut Session) -> Result<(), CallError> {
 fn honest_client_may_grow_while_server_is_busy() {
     within(GENEROUS, || {
         let (one, other) = UnixStream::pair().unwrap();
-        let opening = thread::spawn(move || ServerSession::from_socket(other.into(), &options()));
-        let mut session = Session::from_socket(one.into(), &options()).unwrap();
+        let opening =
+            thread::spawn(move || ExclusiveServerSession::from_socket(other.into(), &options()));
+        let mut session = ExclusiveSession::from_socket(one.into(), &options()).unwrap();
         let server = opening.join().unwrap().unwrap();
         grow_six_times(&mut session).unwrap();
         let serving = thread::spawn(move || server.serve(&Service::default()));
@@ -678,7 +679,7 @@ fn honest_client_may_grow_while_server_is_busy() {
 fn a_server_that_answers_nothing_at_all_is_given_up() {
     within(GENEROUS, || {
         let (_hostile, honest) = UnixStream::pair().unwrap();
-        let outcome = Session::from_socket(honest.into(), &impatient()).map(drop);
+        let outcome = ExclusiveSession::from_socket(honest.into(), &impatient()).map(drop);
         let Err(ConnectError::Handshake(HandshakeError::Timeout(_))) = outcome else {
             panic!("{outcome:?}")
         };
@@ -693,7 +694,7 @@ fn a_small_send_buffer_loses_no_wake_up() {
         let socket = UnixStream::connect(stage.path()).unwrap();
         // As with a tiny net.core.wmem_default.
         set_socket_send_buffer_size(&socket, 1).unwrap();
-        let mut session = Session::from_socket(socket.into(), &park()).unwrap();
+        let mut session = ExclusiveSession::from_socket(socket.into(), &park()).unwrap();
         for _ in 0..300 {
             session.call(ECHO, b"ping").expect("the doorbell rings");
         }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::thread;
 
 use breezeway::{
-    Address, CallError, Channel, ConnectError, Monitor, Server, ServerOptions, Session, Stopper,
+    Address, CallError, ConnectError, ExclusiveSession, Monitor, Server, ServerOptions, Session,
+    Stopper,
 };
 use breezeway_adversary::native::layout::control;
 use breezeway_adversary::native::{Peer, Terms};
@@ -42,8 +43,8 @@ impl Drop for StopOnDrop {
     }
 }
 
-fn connect(path: &Path) -> Result<Session, ConnectError> {
-    Session::connect_with(&Address::shm(path), &options())
+fn connect(path: &Path) -> Result<ExclusiveSession, ConnectError> {
+    ExclusiveSession::connect_with(&Address::shm(path), &options())
 }
 
 #[test]
@@ -92,13 +93,13 @@ fn reply_over_memory_limit_fails_on_shared_session() {
         // With the second limit a longer reason finds no room either.
         for limit in [1 << 20, one + 100] {
             with_server(server().max_memory(limit), |path, _| {
-                let channel = Channel::connect_with(&Address::shm(path), &options()).unwrap();
+                let shared = Session::connect_with(&Address::shm(path), &options()).unwrap();
                 // From now on the session is one that may have streams.
-                channel.open(ECHO_STREAM, None).unwrap();
-                let error = channel.call(ECHO, &[7; 2 << 20]).map(drop).unwrap_err();
+                shared.open(ECHO_STREAM, None).unwrap();
+                let error = shared.call(ECHO, &[7; 2 << 20]).map(drop).unwrap_err();
                 assert!(matches!(error, CallError::Failed { .. }), "{error:?}");
                 assert!(error.to_string().contains("the server's max_memory allows"), "{error}");
-                assert_eq!(channel.call(ECHO, &[7; 100]).unwrap().to_vec(), [7; 100]);
+                assert_eq!(shared.call(ECHO, &[7; 100]).unwrap().to_vec(), [7; 100]);
             });
         }
     });

@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 
 use breezeway::{
-    Carrier, ConnectError, HandshakeError, HelloError, SegmentError, ServerOptions, ServerSession,
-    Session,
+    Carrier, ConnectError, ExclusiveServerSession, ExclusiveSession, HandshakeError, HelloError,
+    SegmentError, ServerOptions,
 };
 use breezeway_adversary::journal;
 use breezeway_adversary::memfd::{self, SEALS};
@@ -98,7 +98,8 @@ fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
             let hostile = OwnedFd::from(hostile);
             socket::be_patient(&hostile);
             make().send(&hostile);
-            let error = handshake_error(ServerSession::from_socket(honest.into(), &options()));
+            let error =
+                handshake_error(ExclusiveServerSession::from_socket(honest.into(), &options()));
             assert!(expected(&error), "{name}, accepted: {error:?}");
             expect_answer(&name, &hostile, answer, &error);
 
@@ -113,7 +114,7 @@ fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
             let (hostile, honest) = UnixStream::pair().unwrap();
             let hostile = OwnedFd::from(hostile);
             make().send(&hostile);
-            let error = handshake_error(Session::from_socket(honest.into(), &options()));
+            let error = handshake_error(ExclusiveSession::from_socket(honest.into(), &options()));
             let is_status = matches!(error, HandshakeError::Refused { .. });
             assert!(is_status || expected(&error), "{name}, connected: {error:?}");
         }
@@ -387,14 +388,17 @@ fn a_hello_that_never_ends_is_given_up_in_time() {
                 scope.spawn(|| {
                     let (hostile, honest) = UnixStream::pair().unwrap();
                     let _ = socket::send(&hostile, bytes, &[]);
-                    let error =
-                        handshake_error(ServerSession::from_socket(honest.into(), &impatient()));
+                    let error = handshake_error(ExclusiveServerSession::from_socket(
+                        honest.into(),
+                        &impatient(),
+                    ));
                     assert!(matches!(error, HandshakeError::Timeout(_)), "{error:?}");
                 });
                 scope.spawn(|| {
                     let (hostile, honest) = UnixStream::pair().unwrap();
                     let _ = socket::send(&hostile, bytes, &[]);
-                    let error = handshake_error(Session::from_socket(honest.into(), &impatient()));
+                    let error =
+                        handshake_error(ExclusiveSession::from_socket(honest.into(), &impatient()));
                     assert!(matches!(error, HandshakeError::Timeout(_)), "{error:?}");
                 });
             }
@@ -411,13 +415,16 @@ fn a_hello_that_is_broken_off_is_noticed_at_once() {
             for half in [false, true] {
                 let (hostile, honest) = UnixStream::pair().unwrap();
                 break_off(hostile.into(), &complete[..len], half, |_| {
-                    let error =
-                        handshake_error(ServerSession::from_socket(honest.into(), &options()));
+                    let error = handshake_error(ExclusiveServerSession::from_socket(
+                        honest.into(),
+                        &options(),
+                    ));
                     assert!(matches!(error, HandshakeError::Closed), "{error:?}");
                 });
                 let (hostile, honest) = UnixStream::pair().unwrap();
                 break_off(hostile.into(), &complete[..len], half, |_| {
-                    let error = handshake_error(Session::from_socket(honest.into(), &options()));
+                    let error =
+                        handshake_error(ExclusiveSession::from_socket(honest.into(), &options()));
                     assert!(matches!(error, HandshakeError::Closed), "{error:?}");
                 });
                 let from = journal::length();
@@ -538,7 +545,8 @@ fn refusal_reason_reaches_caller_as_printable_text() {
                     let fds = vec![segment.as_fd(); fds];
                     let refusal = Hello::refusing(status, reason);
                     socket::send(&hostile, &refusal.0, &fds).unwrap();
-                    let error = handshake_error(Session::from_socket(honest.into(), &options()));
+                    let error =
+                        handshake_error(ExclusiveSession::from_socket(honest.into(), &options()));
                     let HandshakeError::Refused { status: found, reason: words } = error else {
                         panic!("{error:?}")
                     };
@@ -554,7 +562,7 @@ fn doorbells_and_segment_behind_hello_are_accepted() {
     within(GENEROUS, || {
         let (hostile, honest) = UnixStream::pair().unwrap();
         let serving = thread::spawn(move || {
-            let session = ServerSession::from_socket(honest.into(), &options()).unwrap();
+            let session = ExclusiveServerSession::from_socket(honest.into(), &options()).unwrap();
             session.serve(&Service::default())
         });
         // The hello, ten doorbells and a segment in one go: the reader of hellos must leave the

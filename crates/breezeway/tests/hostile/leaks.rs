@@ -4,7 +4,7 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use breezeway::{CallViolation, HandshakeError, MemoryViolation, Session, SessionError};
+use breezeway::{CallViolation, ExclusiveSession, HandshakeError, MemoryViolation, SessionError};
 use breezeway_adversary::journal;
 use breezeway_adversary::memfd;
 use breezeway_adversary::native::layout::hello;
@@ -53,7 +53,7 @@ pub(crate) fn never_closed() {
         let stage = Stage::set();
         // This client is accepted before, and sends nothing.
         let early = UnixStream::connect(stage.path()).unwrap();
-        drop(Session::connect_with(&stage.address(), &options()).unwrap());
+        drop(ExclusiveSession::connect_with(&stage.address(), &options()).unwrap());
         let (ours, theirs) = UnixStream::pair().unwrap();
         let mut descriptors = Vec::new();
         let others: Vec<_> = (0..270)
@@ -65,7 +65,7 @@ pub(crate) fn never_closed() {
             })
             .collect();
         drop(descriptors);
-        let connect = || Session::connect_with(&stage.address(), &options());
+        let connect = || ExclusiveSession::connect_with(&stage.address(), &options());
         let refusal = connect().err().expect("a refusal").to_string();
         assert!(refusal.contains("wait to be closed"), "{refusal}");
         let control = control_segment(&Terms::default());

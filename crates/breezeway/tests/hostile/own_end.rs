@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use breezeway::{
-    Call, CallError, Channel, MemoryViolation, SegmentError, ServerOptions, ServerSession, Session,
-    SessionError, SessionOptions, Violation, WaitPolicy,
+    Call, CallError, ExclusiveServerSession, ExclusiveSession, MemoryViolation, SegmentError,
+    ServerOptions, Session, SessionError, SessionOptions, Violation, WaitPolicy,
 };
 use breezeway_adversary::native::{Entry, Peer, Terms};
 use breezeway_adversary::stopwatch::eventually;
@@ -71,7 +71,7 @@ fn with_each_server(
 fn session_whose_server_sends_its_own_end_and_dies_fails() {
     within(GENEROUS, || {
         with_each_server(|socket, options| {
-            let mut session = Session::from_socket(socket.into(), options).unwrap();
+            let mut session = ExclusiveSession::from_socket(socket.into(), options).unwrap();
             Box::new(move || session.call(ECHO, b"ping").map(drop))
         });
     });
@@ -81,13 +81,13 @@ fn session_whose_server_sends_its_own_end_and_dies_fails() {
 fn channel_whose_server_sends_its_own_end_and_dies_fails() {
     within(GENEROUS, || {
         with_each_server(|socket, options| {
-            let channel = Channel::from_socket(socket.into(), options).unwrap();
-            Box::new(move || channel.call(ECHO, b"ping").map(drop))
+            let shared = Session::from_socket(socket.into(), options).unwrap();
+            Box::new(move || shared.call(ECHO, b"ping").map(drop))
         });
     });
 }
 
-/// The server lives on, and so does the channel.
+/// The server lives on, and so does the shared.
 #[test]
 fn channel_shuts_socket_of_server_that_sends_its_own_end() {
     within(GENEROUS, || {
@@ -99,11 +99,11 @@ fn channel_shuts_socket_of_server_that_sends_its_own_end() {
                 send_own_end_behind(&peer, 0);
                 peer.wait_for_end();
             });
-            let channel = Channel::from_socket(honest.into(), &options().wait(wait)).unwrap();
-            let outcome = channel.call(ECHO, b"ping").map(drop);
+            let shared = Session::from_socket(honest.into(), &options().wait(wait)).unwrap();
+            let outcome = shared.call(ECHO, b"ping").map(drop);
             assert!(is_refused(&outcome), "{wait:?}: {outcome:?}");
             server.join().expect("the socket is shut down");
-            drop(channel);
+            drop(shared);
         }
     });
 }
@@ -120,7 +120,7 @@ fn session_full_of_deferred_calls_refuses_own_end() {
             let holding = Arc::clone(&held);
             let serving = thread::spawn(move || {
                 let options = options().ring_capacity(RING).wait(wait);
-                let session = ServerSession::from_socket(honest.into(), &options).unwrap();
+                let session = ExclusiveServerSession::from_socket(honest.into(), &options).unwrap();
                 session.serve(&move |call: Call<'_>| {
                     let (call, later) = call.defer()?;
                     holding.lock().unwrap().push(call);

@@ -6,7 +6,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use breezeway::{
-    Call, CallError, MemoryViolation, ServerSession, Session, SessionError, Violation,
+    Call, CallError, ExclusiveServerSession, ExclusiveSession, MemoryViolation, SessionError,
+    Violation,
 };
 use breezeway_adversary::native::layout::{control, entry, kind};
 use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
@@ -134,7 +135,7 @@ fn retired_segment_stays_until_its_message_is_done() {
         let go_on = std::sync::Mutex::new(go_on);
         let reading = std::sync::Mutex::new(reading);
         let serving = thread::spawn(move || {
-            let session = ServerSession::from_socket(honest.into(), &options()).unwrap();
+            let session = ExclusiveServerSession::from_socket(honest.into(), &options()).unwrap();
             session.serve(&move |call: Call<'_>| {
                 let half = call.request().len() / 2;
                 let first = call.request().slice(..half).to_vec();
@@ -238,7 +239,7 @@ fn answer_while_lengths_change(peer: &mut Peer, lengths: &[u16]) {
     });
 }
 
-fn call_and_look(session: &mut Session, calls: u64) -> Result<(), CallError> {
+fn call_and_look(session: &mut ExclusiveSession, calls: u64) -> Result<(), CallError> {
     for position in 0..calls {
         let reply = session.call(ECHO, b"ping")?;
         let slice = reply.bytes().as_slice().expect("a private copy");
@@ -253,7 +254,7 @@ fn changing_inline_length_is_read_once_by_client() {
     within(GENEROUS, || {
         for _ in 0..10 {
             let attack = |peer: &mut Peer| answer_while_lengths_change(peer, &WRONG);
-            let usage = |session: &mut Session| call_and_look(session, 1_000);
+            let usage = |session: &mut ExclusiveSession| call_and_look(session, 1_000);
             match called(options(), Terms::default(), attack, usage) {
                 Ok(())
                 | Err(CallError::Violation(Violation::Memory(MemoryViolation::InlineLength {
@@ -263,7 +264,7 @@ fn changing_inline_length_is_read_once_by_client() {
             }
         }
         let attack = |peer: &mut Peer| answer_while_lengths_change(peer, &RIGHT);
-        let usage = |session: &mut Session| call_and_look(session, 10_000);
+        let usage = |session: &mut ExclusiveSession| call_and_look(session, 10_000);
         called(options(), Terms::default(), attack, usage).expect("no length was wrong");
     });
 }

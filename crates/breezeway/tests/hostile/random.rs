@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{ServerOptions, Session, WaitPolicy};
+use breezeway::{ExclusiveSession, ServerOptions, WaitPolicy};
 use breezeway_adversary::Chance;
 use breezeway_adversary::native::Peer;
 use breezeway_adversary::native::by_chance::{attack, terms};
@@ -55,7 +55,7 @@ fn a_server_survives_clients_that_do_anything() {
 }
 
 /// An honest client, until its session ends or it has made enough calls. Nothing here may panic.
-fn call(session: &mut Session, chance: &mut Chance) -> u32 {
+fn call(session: &mut ExclusiveSession, chance: &mut Chance) -> u32 {
     let mut replies = 0;
     session.set_call_timeout(Some(Duration::from_millis(5)));
     for _ in 0..60 {
@@ -107,8 +107,9 @@ fn a_client_survives_servers_that_do_anything() {
                     let mut peer = Peer::server(hostile.into(), terms);
                     attack(&mut peer, &mut theirs, false);
                 });
-                let mut session = Session::from_socket(honest.into(), &options().wait(wait))
-                    .expect("a good hello");
+                let mut session =
+                    ExclusiveSession::from_socket(honest.into(), &options().wait(wait))
+                        .expect("a good hello");
                 catch_unwind(AssertUnwindSafe(|| call(&mut session, &mut chance)))
             });
             replies += outcome.expect("the honest side panicked");

@@ -8,8 +8,9 @@ use std::sync::{Mutex, mpsc};
 use std::time::Instant;
 
 use breezeway::{
-    Address, Call, CallError, Channel, ConnectError, HandlerError, HandshakeError, MemoryViolation,
-    Replied, Server, ServerOptions, ServerSession, Session, Violation, WaitPolicy,
+    Address, Call, CallError, ConnectError, ExclusiveServerSession, ExclusiveSession, HandlerError,
+    HandshakeError, MemoryViolation, Replied, Server, ServerOptions, Session, Violation,
+    WaitPolicy,
 };
 use breezeway_adversary::native::layout::socket::{MAX_UNANNOUNCED, SEGMENT};
 use breezeway_adversary::native::layout::{control, flag, kind};
@@ -57,7 +58,8 @@ fn reply_lent(peer: &mut Peer, segment: u32, len: u64) {
 
 pub(crate) fn client_without_descriptors(path: &Path) {
     for wait in [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy] {
-        let mut session = Session::connect_with(&address(path), &options().wait(wait)).unwrap();
+        let mut session =
+            ExclusiveSession::connect_with(&address(path), &options().wait(wait)).unwrap();
         assert_eq!(session.call(ECHO, b"x").unwrap().to_vec(), b"small");
         let taken = exhaust();
         let error = session.call(ECHO, b"x").map(drop).unwrap_err();
@@ -120,7 +122,7 @@ fn server_without_descriptor_serves_others_and_recovers() {
         let _child = Child::ready("server without descriptors", &path);
         let connect = || {
             let options = options().call_timeout(Some(PATIENCE));
-            Session::connect_with(&address(&path), &options).unwrap()
+            ExclusiveSession::connect_with(&address(&path), &options).unwrap()
         };
         let (mut waiting, mut other) = (connect(), connect());
         other.call(EXHAUST, &[]).unwrap();
@@ -143,9 +145,9 @@ fn reply_without_descriptor_fails_by_name() {
         let path = folder.path().join("shortage.sock");
         let _child = Child::ready("server without descriptors", &path);
         let options = options().call_timeout(Some(PATIENCE));
-        let mut other = Session::connect_with(&address(&path), &options).unwrap();
-        let mut plain = Session::connect_with(&address(&path), &options).unwrap();
-        let channel = Channel::connect_with(&address(&path), &options).unwrap();
+        let mut other = ExclusiveSession::connect_with(&address(&path), &options).unwrap();
+        let mut plain = ExclusiveSession::connect_with(&address(&path), &options).unwrap();
+        let channel = Session::connect_with(&address(&path), &options).unwrap();
         assert_eq!(plain.call(ECHO, b"small").unwrap().to_vec(), b"small");
         assert_eq!(channel.call(ECHO, b"small").unwrap().to_vec(), b"small");
         other.call(EXHAUST, &[]).unwrap();
@@ -168,7 +170,7 @@ fn client_death_in_shortage_frees_its_descriptors() {
         let path = folder.path().join("shortage.sock");
         let child = Child::ready("server without descriptors", &path);
         let options = options().call_timeout(Some(PATIENCE));
-        let mut other = Session::connect_with(&address(&path), &options).unwrap();
+        let mut other = ExclusiveSession::connect_with(&address(&path), &options).unwrap();
         let mut dying = Peer::connect(&path, Terms::default());
         assert_eq!(dying.call(1, ECHO, b"x"), b"x");
         other.call(EXHAUST, &[]).unwrap();
@@ -194,7 +196,7 @@ pub(crate) fn serving_without_descriptors() {
         peer.send_segment(&segment.fd);
         peer.publish(&Entry::segment_add(0, 4096));
     });
-    let session = ServerSession::from_socket(honest.into(), &options()).unwrap();
+    let session = ExclusiveServerSession::from_socket(honest.into(), &options()).unwrap();
     let outcome = session.serve(&|call: Call<'_>| -> Result<Replied, HandlerError> {
         // Not by taking them all: the attacker is of this process, and gives its own back.
         let limit = getrlimit(Resource::Nofile);
@@ -261,8 +263,9 @@ fn refused_with_few_numbers<T>(
 
 pub(crate) fn hellos_with_few_numbers() {
     let options = options();
-    let served = refused_with_few_numbers(|socket| ServerSession::from_socket(socket, &options));
-    let called = refused_with_few_numbers(|socket| Session::from_socket(socket, &options));
+    let served =
+        refused_with_few_numbers(|socket| ExclusiveServerSession::from_socket(socket, &options));
+    let called = refused_with_few_numbers(|socket| ExclusiveSession::from_socket(socket, &options));
     for errors in [served, called] {
         let is_broken = |error: &_| matches!(error, HandshakeError::Descriptors(2));
         let first = errors.iter().position(is_broken).expect("refused for what it is");
@@ -325,7 +328,7 @@ fn message_with_partly_received_descriptors_ends_session() {
 }
 
 pub(crate) fn client_short_of_memory(path: &Path) {
-    let mut session = Session::connect_with(&address(path), &options()).unwrap();
+    let mut session = ExclusiveSession::connect_with(&address(path), &options()).unwrap();
     let mut request = vec![0; 10_000_000];
     request[0] = 4;
     let now = std::fs::read_to_string("/proc/self/statm").unwrap();

@@ -9,8 +9,8 @@ use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, MemoryViolation, ServeError, Server, ServerOptions, ServerSession, Session,
-    SessionError, SessionOptions, Stopper, WaitPolicy,
+    Address, ExclusiveServerSession, ExclusiveSession, MemoryViolation, ServeError, Server,
+    ServerOptions, SessionError, SessionOptions, Stopper, WaitPolicy,
 };
 use breezeway_adversary::native::{Peer, Terms};
 use breezeway_adversary::{PATIENCE, journal};
@@ -39,7 +39,8 @@ pub(crate) fn served(
 ) -> Result<(), SessionError> {
     let (hostile, honest) = UnixStream::pair().unwrap();
     let serving = thread::spawn(move || {
-        let session = ServerSession::from_socket(honest.into(), &options).expect("a good hello");
+        let session =
+            ExclusiveServerSession::from_socket(honest.into(), &options).expect("a good hello");
         session.serve(&Service::default())
     });
     let mut peer = Peer::client(hostile.into(), terms);
@@ -52,7 +53,7 @@ pub(crate) fn called<R>(
     options: SessionOptions,
     terms: Terms,
     attack: impl FnOnce(&mut Peer) + Send,
-    usage: impl FnOnce(&mut Session) -> R,
+    usage: impl FnOnce(&mut ExclusiveSession) -> R,
 ) -> R {
     let (hostile, honest) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
@@ -62,7 +63,8 @@ pub(crate) fn called<R>(
             // The honest side must find the violation without an end of the connection.
             peer
         });
-        let mut session = Session::from_socket(honest.into(), &options).expect("a good hello");
+        let mut session =
+            ExclusiveSession::from_socket(honest.into(), &options).expect("a good hello");
         let result = usage(&mut session);
         drop(session);
         attacking.join().expect("the attack itself failed");
@@ -94,7 +96,7 @@ const SIZES: [usize; 8] = [0, 8, 40, 41, 104, 105, 5_000, 70_000];
 impl Bystander {
     fn start(address: &Address) -> Self {
         let options = options().wait(WaitPolicy::Park);
-        let session = Session::connect_with(address, &options).expect("the honest client");
+        let session = ExclusiveSession::connect_with(address, &options).expect("the honest client");
         let record = Arc::new((Mutex::new(Record::default()), Condvar::new()));
         let stop = Arc::new(AtomicBool::new(false));
         let thread = thread::spawn({
@@ -109,7 +111,7 @@ impl Bystander {
     }
 
     fn run(
-        mut session: Session,
+        mut session: ExclusiveSession,
         record: &(Mutex<Record>, Condvar),
         stop: &AtomicBool,
     ) -> Result<(), String> {

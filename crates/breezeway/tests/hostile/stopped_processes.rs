@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    CallError, ConnectError, HandshakeError, ServerOptions, Session, SessionError, WaitPolicy,
+    CallError, ConnectError, ExclusiveSession, HandshakeError, ServerOptions, SessionError,
+    WaitPolicy,
 };
 use breezeway_adversary::journal;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -89,7 +90,8 @@ fn client_of_stopped_server_keeps_deadlines_and_recovers() {
             let path = folder.path().join("stalled.sock");
             let mut child = Child::ready("server that echoes", &path);
             let address = format!("shm:{}", path.display()).parse().unwrap();
-            let mut session = Session::connect_with(&address, &options().wait(wait)).unwrap();
+            let mut session =
+                ExclusiveSession::connect_with(&address, &options().wait(wait)).unwrap();
             assert_eq!(session.call(ECHO, b"before").unwrap().to_vec(), b"before");
 
             child.stop();
@@ -125,7 +127,7 @@ fn connecting_to_a_stopped_server_takes_as_long_as_was_allowed() {
         let child = Child::ready("server that does not accept", &path);
         child.stop();
         let address = format!("shm:{}", path.display()).parse().unwrap();
-        let outcome = Session::connect_with(&address, &impatient()).map(drop);
+        let outcome = ExclusiveSession::connect_with(&address, &impatient()).map(drop);
         let Err(ConnectError::Handshake(HandshakeError::Timeout(_))) = outcome else {
             panic!("{outcome:?}")
         };

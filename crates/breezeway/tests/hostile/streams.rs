@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 
 use breezeway::{
-    CallViolation, Channel, Incoming, MetadataError, ServerChannel, SessionError, SessionOptions,
+    CallViolation, Incoming, MetadataError, ServerSession, Session, SessionError, SessionOptions,
     StreamViolation, Violation, Window,
 };
 use breezeway_adversary::native::layout::{flag, hello, kind};
@@ -34,7 +34,7 @@ fn served(attack: impl FnOnce(&mut Peer) + Send) -> SessionError {
     let (hostile, honest) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
         let serving = scope.spawn(move || {
-            let server = ServerChannel::from_socket(honest.into(), &terms()).unwrap();
+            let server = ServerSession::from_socket(honest.into(), &terms()).unwrap();
             let mut kept = Vec::new();
             loop {
                 match server.accept() {
@@ -57,8 +57,8 @@ fn served(attack: impl FnOnce(&mut Peer) + Send) -> SessionError {
 fn called(entry: &Entry) -> String {
     let (hostile, honest) = UnixStream::pair().unwrap();
     let calling = thread::spawn(move || {
-        let channel = Channel::from_socket(honest.into(), &terms()).unwrap();
-        channel.call(0, b"ping").map(drop).unwrap_err().to_string()
+        let session = Session::from_socket(honest.into(), &terms()).unwrap();
+        session.call(0, b"ping").map(drop).unwrap_err().to_string()
     });
     let mut peer = Peer::server(hostile.into(), Terms::default());
     assert!(peer.next_message().is_some());
@@ -249,7 +249,7 @@ fn streams_without_a_window_are_refused_by_a_client() {
     within(GENEROUS, || {
         for (messages, bytes) in [(0, 1 << 20), (3, 0), (0, 0)] {
             let (hostile, honest) = UnixStream::pair().unwrap();
-            let opening = thread::spawn(|| Channel::from_socket(honest.into(), &options()));
+            let opening = thread::spawn(|| Session::from_socket(honest.into(), &options()));
             receive_hello(&hostile);
             let terms = Terms::default();
             let own = control_segment(&terms);

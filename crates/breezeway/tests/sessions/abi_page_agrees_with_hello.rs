@@ -4,7 +4,9 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use breezeway::{ConnectError, HandshakeError, Refusal, ServerSession, Session, SessionOptions};
+use breezeway::{
+    ConnectError, ExclusiveServerSession, ExclusiveSession, HandshakeError, Refusal, SessionOptions,
+};
 use breezeway_adversary::abi_page::{bytes, number, table};
 use breezeway_adversary::socket::{self, Received};
 
@@ -28,8 +30,8 @@ fn capture(client: &SessionOptions, server: &SessionOptions) -> (Received, Recei
     let (client_end, near_client) = UnixStream::pair().unwrap();
     let (server_end, near_server) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
-        let client = scope.spawn(|| Session::from_socket(client_end.into(), client));
-        let server = scope.spawn(|| ServerSession::from_socket(server_end.into(), server));
+        let client = scope.spawn(|| ExclusiveSession::from_socket(client_end.into(), client));
+        let server = scope.spawn(|| ExclusiveServerSession::from_socket(server_end.into(), server));
         let offer = socket::receive(&near_client, 8192);
         pass(&near_server, &offer);
         let answer = socket::receive(&near_server, 8192);
@@ -120,7 +122,7 @@ fn the_limits_of_the_page_are_those_of_the_options() {
     for (capacity, allowed) in [(4, false), (8, true), (65_536, true), (131_072, false)] {
         let (one, other) = UnixStream::pair().unwrap();
         drop(other);
-        let outcome = Session::from_socket(one.into(), &options(capacity, 4096)).map(drop);
+        let outcome = ExclusiveSession::from_socket(one.into(), &options(capacity, 4096)).map(drop);
         let refused = matches!(outcome, Err(ConnectError::Option(_)));
         assert_eq!(refused, !allowed, "{capacity}: {outcome:?}");
     }
@@ -168,7 +170,8 @@ fn the_statuses_of_a_refusal() {
 #[test]
 fn a_refusal_byte_for_byte() {
     let (hostile, honest) = UnixStream::pair().unwrap();
-    let serving = thread::spawn(|| ServerSession::from_socket(honest.into(), &options(64, 4096)));
+    let serving =
+        thread::spawn(|| ExclusiveServerSession::from_socket(honest.into(), &options(64, 4096)));
     let mut hello: Vec<u8> =
         GOLDEN.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
     // Version 7, from a client without a descriptor.

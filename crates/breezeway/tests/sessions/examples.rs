@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-use breezeway::{Address, Channel, Session, StreamError};
+use breezeway::{Address, ExclusiveSession, Session, StreamError};
 
 use crate::support::{Folder, PATIENCE, within};
 
@@ -252,13 +252,13 @@ fn listener_loop_serves_several_sessions_at_once() {
     for (address, carrier) in addresses(&folder) {
         let server = ExampleServer::start("listener_loop", &[&address]);
         let address: Address = server.address.parse().unwrap();
-        let channels: Vec<_> = (0..3).map(|_| Channel::connect(&address).unwrap()).collect();
+        let channels: Vec<_> = (0..3).map(|_| Session::connect(&address).unwrap()).collect();
         assert_eq!(channels[0].carrier().to_string(), carrier);
         within(PATIENCE, "the replies", move || {
             for number in 0..100u8 {
-                for (which, channel) in channels.iter().enumerate() {
+                for (which, shared) in channels.iter().enumerate() {
                     let request = vec![number; [8, 104, 5_000][which]];
-                    assert_eq!(channel.call(0, &request).unwrap().to_vec(), request);
+                    assert_eq!(shared.call(0, &request).unwrap().to_vec(), request);
                 }
             }
             let mut stream = channels[1].open(0, None).unwrap();
@@ -266,7 +266,7 @@ fn listener_loop_serves_several_sessions_at_once() {
             drop(channels);
         });
         // The others' ends do not end it.
-        let mut session = Session::connect(&address).unwrap();
+        let mut session = ExclusiveSession::connect(&address).unwrap();
         assert_eq!(session.call(0, b"still there").unwrap().to_vec(), b"still there");
     }
 }

@@ -14,14 +14,13 @@
 mod support;
 
 mod abi_page_agrees_with_hello;
-mod channels;
 mod examples;
 mod options;
+mod shared;
 mod traces;
 mod vectors;
 
 mod on_every_carrier {
-    mod back_channels;
     pub(crate) mod clients;
     pub(crate) mod deaths;
     pub(crate) mod deferred;
@@ -41,6 +40,7 @@ mod on_every_carrier {
     pub(crate) mod slow_consumer;
     mod statistics;
     mod stopping;
+    mod stream_openers;
     mod turns;
     pub(crate) mod waiting;
 }

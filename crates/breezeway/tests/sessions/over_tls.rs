@@ -14,8 +14,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use breezeway::{
-    Address, Call, CallError, Carrier, Channel, ConnectError, HandshakeError, HelloError, Place,
-    ServeError, Server, ServerOptions, Session, SessionOptions, Stopper, Tls, TlsError,
+    Address, Call, CallError, Carrier, ConnectError, ExclusiveSession, HandshakeError, HelloError,
+    Place, ServeError, Server, ServerOptions, Session, SessionOptions, Stopper, Tls, TlsError,
 };
 use breezeway_adversary::certificates::{Authority, Issued, Valid};
 use rustix::net::{AddressFamily, SocketType, connect, socket};
@@ -107,8 +107,8 @@ impl Echo {
         }
     }
 
-    fn connect(&self, tls: Tls) -> Result<Session, ConnectError> {
-        Session::connect_with(&self.address, &session(tls))
+    fn connect(&self, tls: Tls) -> Result<ExclusiveSession, ConnectError> {
+        ExclusiveSession::connect_with(&self.address, &session(tls))
     }
 
     /// A connection by hand.
@@ -153,7 +153,7 @@ fn peer(act: impl FnOnce(TcpStream) + Send + 'static) -> (Address, JoinHandle<()
 
 #[track_caller]
 fn tls_error(address: &Address, options: &SessionOptions) -> TlsError {
-    match Session::connect_with(address, options).err() {
+    match ExclusiveSession::connect_with(address, options).err() {
         Some(ConnectError::Handshake(HandshakeError::Tls(error))) => error,
         other => panic!("{other:?}"),
     }
@@ -266,11 +266,11 @@ fn policy_refuses_by_certificate_and_reason_arrives() {
 fn shared_sessions_and_messages_of_any_size_travel_over_it() {
     let all = Certificates::new();
     let echo = Echo::start(all.server());
-    let channel = Channel::connect_with(&echo.address, &session(all.client())).unwrap();
-    assert!(channel.peer().identity.is_some());
+    let shared = Session::connect_with(&echo.address, &session(all.client())).unwrap();
+    assert!(shared.peer().identity.is_some());
     for len in [0, 1, 16_383, 16_384, 16_385, 65_536, 1 << 20, 5_000_001] {
         let request: Vec<u8> = (0..len).map(|at: u32| at.to_le_bytes()[at as usize % 3]).collect();
-        assert_eq!(channel.call(0, &request).unwrap().to_vec(), request, "{len}");
+        assert_eq!(shared.call(0, &request).unwrap().to_vec(), request, "{len}");
     }
 }
 
@@ -334,7 +334,7 @@ fn without_certificates_there_is_no_tls() {
     let bound = Server::bind_with(&address, only_roots);
     assert!(matches!(bound.err(), Some(ServeError::Tls(TlsError::NoCertificate))));
     for options in [patient(), session(all.server())] {
-        let error = Session::connect_with(&address, &options).err();
+        let error = ExclusiveSession::connect_with(&address, &options).err();
         assert!(matches!(error, Some(ConnectError::Tls(TlsError::NoRoots))), "{error:?}");
     }
 }
@@ -384,7 +384,7 @@ fn plain_client_error_names_tls() {
     let all = Certificates::new();
     let echo = Echo::start(all.server());
     let plain = Place::Tcp { host: "127.0.0.1".to_owned(), port: echo.port() };
-    match Session::connect_with(&plain.into(), &patient()).err() {
+    match ExclusiveSession::connect_with(&plain.into(), &patient()).err() {
         Some(ConnectError::Handshake(error @ HandshakeError::Hello(HelloError::Magic(_)))) => {
             assert!(error.to_string().contains("it speaks TLS"), "{error}");
         }
@@ -482,7 +482,7 @@ fn refused_certificate_leads_to_next_place() {
     let plain = Echo::at("tcp:127.0.0.1:0", ServerOptions::new().session(patient()));
     let address: Address = format!("{},{}", within.address, plain.address).parse().unwrap();
     let carrier = |all: &Certificates| {
-        Session::connect_with(&address, &session(all.client())).unwrap().carrier()
+        ExclusiveSession::connect_with(&address, &session(all.client())).unwrap().carrier()
     };
     assert_eq!(carrier(&all), Carrier::Tls);
     assert_eq!(carrier(&others), Carrier::Tcp);
@@ -494,7 +494,7 @@ fn silent_server_fails_at_handshake_timeout() {
     let (address, acting) = peer(|mut stream| drop(stream.read_to_end(&mut Vec::new())));
     let options = SessionOptions::new().tls(all.client());
     let options = options.handshake_timeout(Duration::from_millis(50));
-    let error = Session::connect_with(&address, &options).err();
+    let error = ExclusiveSession::connect_with(&address, &options).err();
     let silent = matches!(&error, Some(ConnectError::Handshake(HandshakeError::Timeout(_))));
     assert!(silent, "{error:?}");
     acting.join().unwrap();
@@ -513,7 +513,7 @@ fn clients_in_handshake_delay_no_other_and_time_out() {
     }
     let (address, options) = (echo.address.clone(), session(all.client()));
     within(PATIENCE, "a client", move || {
-        let mut session = Session::connect_with(&address, &options).unwrap();
+        let mut session = ExclusiveSession::connect_with(&address, &options).unwrap();
         session.call(0, b"").unwrap();
     });
     for stream in &mut silent {
@@ -573,7 +573,7 @@ fn bytes_that_were_changed_on_their_way_end_the_session() {
     let echo = Echo::start(all.server());
     let spoil = Arc::new(AtomicBool::new(false));
     let (address, passing) = between(echo.port(), &spoil);
-    let mut changed = Session::connect_with(&address, &session(all.client())).unwrap();
+    let mut changed = ExclusiveSession::connect_with(&address, &session(all.client())).unwrap();
     assert_eq!(changed.call(0, b"hello").unwrap().to_vec(), b"hello");
     spoil.store(true, Ordering::Relaxed);
     let error = changed.call(0, b"hello").err();
@@ -598,7 +598,7 @@ fn cut_connection_is_peer_death_not_orderly_end() {
         let _ = server.shutdown(Shutdown::Both);
         forth.join().unwrap();
     });
-    let mut session = Session::connect_with(&address, &session(all.client())).unwrap();
+    let mut session = ExclusiveSession::connect_with(&address, &session(all.client())).unwrap();
     session.call(0, b"").unwrap();
     // The end of TCP, and no farewell of TLS's.
     wait_for(&cut, PATIENCE).unwrap().shutdown(Shutdown::Both).unwrap();

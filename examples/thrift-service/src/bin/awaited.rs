@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let serving = tokio::spawn(server.serve());
 
     // One session, over which any number of tasks call at the same time.
-    let users = AsyncUsersClient::new(breezeway_tokio::Channel::connect(&address).await?);
+    let users = AsyncUsersClient::new(breezeway_tokio::Session::connect(&address).await?);
     let (ada, bob) = tokio::join!(users.age("Ada".to_owned()), users.age("Bob".to_owned()));
     println!("Ada is {}", ada?);
     if let Err(UsersAgeError::Missing(missing)) = bob {

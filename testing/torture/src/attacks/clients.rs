@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, Channel, SessionOptions, WaitPolicy};
+use breezeway::{Address, Session, SessionOptions, WaitPolicy};
 use breezeway_adversary::native::layout::control;
 use breezeway_adversary::native::{Entry, Peer, Terms, frame};
 use breezeway_adversary::{Connection, Shared, socket};
@@ -162,7 +162,7 @@ pub(super) fn segments(target: Target<'_>, course: &Course) -> Result<(), Failur
 
 /// Keeps replies that are lent.
 pub(super) fn keeping(address: &str, course: &Course) -> Result<(), Failure> {
-    let channel = Channel::connect(&address.parse::<Address>()?)?;
+    let channel = Session::connect(&address.parse::<Address>()?)?;
     let mut kept = Vec::new();
     while course.goes_on() {
         // Once there is no more memory, the calls continue and fail.
@@ -175,12 +175,12 @@ pub(super) fn keeping(address: &str, course: &Course) -> Result<(), Failure> {
 
 /// Opens streams and resets them.
 pub(super) fn streams(address: &str, course: &Course) -> Result<(), Failure> {
-    let mut channel = Channel::connect(&address.parse::<Address>()?)?;
+    let mut channel = Session::connect(&address.parse::<Address>()?)?;
     while course.goes_on() {
         // Dropped before its end, it is reset.
         match channel.open(method::ECHO, None) {
             Ok(_) => course.step(),
-            Err(_) => channel = Channel::connect(&address.parse::<Address>()?)?,
+            Err(_) => channel = Session::connect(&address.parse::<Address>()?)?,
         }
     }
     Ok(())
@@ -268,7 +268,7 @@ pub(super) fn full_sockets(target: Target<'_>, course: &Course) -> Result<(), Fa
 pub(super) fn large_echoes(target: Target<'_>, course: &Course) -> Result<(), Failure> {
     let address: Address = target.address.parse()?;
     let options = SessionOptions::new().handshake_timeout(client::HANDSHAKE);
-    let connect = || Channel::connect_with(&address, &options);
+    let connect = || Session::connect_with(&address, &options);
     let echoes = || -> Result<(), Failure> {
         let mut channel = connect()?;
         let request = vec![7; channel.cap()];

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{Channel, Session, SessionOptions};
+use breezeway::{ExclusiveSession, Session, SessionOptions};
 use breezeway_adversary::Connection;
 
 use super::standstill::STANDSTILL;
@@ -45,7 +45,7 @@ fn check(reply: &[u8], request: &[u8]) -> Result<(), Failure> {
 }
 
 fn by_session(address: &str, calls: u32) -> Result<(), Failure> {
-    let mut session = Session::connect_with(&address.parse()?, &options())?;
+    let mut session = ExclusiveSession::connect_with(&address.parse()?, &options())?;
     for request in (0..calls).map(u32::to_le_bytes) {
         let reply = session.call_until(method::ECHO, &request, patience())?;
         check(&reply.to_vec(), &request)?;
@@ -54,9 +54,9 @@ fn by_session(address: &str, calls: u32) -> Result<(), Failure> {
 }
 
 fn by_channel(address: &str, calls: u32) -> Result<(), Failure> {
-    let channel = Channel::connect_with(&address.parse()?, &options())?;
+    let shared = Session::connect_with(&address.parse()?, &options())?;
     for request in (0..calls).map(u32::to_le_bytes) {
-        check(&channel.call_until(method::ECHO, &request, patience())?.to_vec(), &request)?;
+        check(&shared.call_until(method::ECHO, &request, patience())?.to_vec(), &request)?;
     }
     Ok(())
 }
@@ -65,9 +65,9 @@ fn by_tokio(address: &str, calls: u32) -> Result<(), Failure> {
     let address = address.parse()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let channel = breezeway_tokio::Channel::connect_with(&address, &options()).await?;
+        let shared = breezeway_tokio::Session::connect_with(&address, &options()).await?;
         for request in (0..calls).map(u32::to_le_bytes) {
-            let reply = channel.call_until(method::ECHO, &request, patience()).await?;
+            let reply = shared.call_until(method::ECHO, &request, patience()).await?;
             check(&reply.to_vec(), &request)?;
         }
         Ok(())

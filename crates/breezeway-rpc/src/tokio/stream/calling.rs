@@ -12,7 +12,7 @@ use crate::thrift::{Encode, to_vec};
 use crate::tokio::AsyncChannel;
 use crate::tokio::stream::{AsyncDuplexStream, AsyncReplyStream, AsyncRequestStream};
 
-/// Carries streams to a server for tasks: a [`breezeway_tokio::Channel`], or for servers of Kitex
+/// Carries streams to a server for tasks: a [`breezeway_tokio::Session`], or for servers of Kitex
 /// an [`AsyncThriftClient`](crate::AsyncThriftClient).
 pub trait AsyncStreamChannel: AsyncChannel {
     /// Opens a stream, with the client's only message if there is only one.

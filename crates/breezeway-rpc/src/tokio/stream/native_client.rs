@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use breezeway::{CallError, ErrorCode};
-use breezeway_tokio::{Channel, ReceiveHalf, SendHalf};
+use breezeway_tokio::{ReceiveHalf, SendHalf, Session};
 use tokio::time::timeout_at;
 
 use super::{AsyncStreamChannel, OpenedAsync, ReceivingReplies, SendingRequests};
@@ -33,7 +33,7 @@ pub(crate) struct Replies {
     metadata: Option<ReplyMetadata>,
 }
 
-impl AsyncStreamChannel for Channel {
+impl AsyncStreamChannel for Session {
     async fn open(
         &self,
         method: &Method,

@@ -29,7 +29,7 @@ const HTTP2: &[u8] = b"h2";
 /// options. The protocol is TLS 1.3, and each session begins with a full handshake.
 ///
 /// ```no_run
-/// use breezeway::{Server, ServerOptions, Session, SessionOptions, Tls};
+/// use breezeway::{Server, ServerOptions, ExclusiveSession, SessionOptions, Tls};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let tls = Tls::new().certificate("server.pem", "server.key")?;
@@ -39,7 +39,7 @@ const HTTP2: &[u8] = b"h2";
 ///
 /// // Elsewhere.
 /// let options = SessionOptions::new().tls(Tls::new().roots("ca.pem")?);
-/// let session = Session::connect_with(&"tls:echo.example.org:7000".parse()?, &options)?;
+/// let session = ExclusiveSession::connect_with(&"tls:echo.example.org:7000".parse()?, &options)?;
 /// println!("{:?}", session.peer().identity);
 /// # Ok(())
 /// # }

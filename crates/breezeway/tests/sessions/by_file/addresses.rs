@@ -7,7 +7,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 
 use breezeway::{
-    Address, Call, ConnectError, ServeError, ServerOptions, Session, SessionOptions, WaitPolicy,
+    Address, Call, ConnectError, ExclusiveSession, ServeError, ServerOptions, SessionOptions,
+    WaitPolicy,
 };
 use rustix::process::Signal;
 
@@ -24,7 +25,9 @@ pub(crate) const ROLES: &[(&str, Role)] = &[("bidder", bid), ("several servers",
 #[track_caller]
 fn connect_error(address: &Address) -> ConnectError {
     let address = address.clone();
-    within(PROMPT, "the error", move || Session::connect(&address).err().expect("no server"))
+    within(PROMPT, "the error", move || {
+        ExclusiveSession::connect(&address).err().expect("no server")
+    })
 }
 
 /// Returns the error of a server that is started at `folder`'s address.
@@ -92,7 +95,9 @@ fn full_backlog_fails_connect_at_handshake_timeout() {
     assert!(matches!(error, ConnectError::NotAccepting { .. }), "{error:?}");
     drop(waiting);
     server.process.resume();
-    eventually("the server takes clients again", || Session::connect(&server.address()).is_ok());
+    eventually("the server takes clients again", || {
+        ExclusiveSession::connect(&server.address()).is_ok()
+    });
 }
 
 /// Connects until the kernel takes no more.
@@ -199,7 +204,9 @@ fn a_socket_whose_server_stands_still_is_not_taken_over() {
     assert!(reason.contains("in use by a running server"), "{reason}");
     drop(waiting);
     server.process.resume();
-    eventually("the server takes clients again", || Session::connect(&server.address()).is_ok());
+    eventually("the server takes clients again", || {
+        ExclusiveSession::connect(&server.address()).is_ok()
+    });
 }
 
 #[test]
@@ -362,7 +369,7 @@ fn client_between_servers_gets_one_or_a_clear_error() {
         let options = patient();
         let mut served = 0;
         while ended.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
-            match Session::connect_with(&address, &options) {
+            match ExclusiveSession::connect_with(&address, &options) {
                 Ok(mut session) => served += u32::from(session.call(server::ECHO, b"hi").is_ok()),
                 Err(
                     ConnectError::NoSocket(_)
@@ -466,7 +473,7 @@ fn serve_several(settings: &Settings) {
                 call.reply(&same)
             })
         });
-        let mut session = Session::connect_with(address, &patient()).unwrap();
+        let mut session = ExclusiveSession::connect_with(address, &patient()).unwrap();
         let reply = session.call(0, b"again").unwrap().to_vec();
         say(format!("served {}", String::from_utf8_lossy(&reply)));
         drop(session);

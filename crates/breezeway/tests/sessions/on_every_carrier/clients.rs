@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use breezeway::{ConnectError, HandshakeError, Refusal, Session, SessionOptions, WaitPolicy};
+use breezeway::{
+    ConnectError, ExclusiveSession, HandshakeError, Refusal, SessionOptions, WaitPolicy,
+};
 
 use crate::support::carrier::{connections, has_socket_file};
 use crate::support::content::{Random, message};
@@ -21,9 +23,11 @@ pub(crate) const ROLES: &[(&str, Role)] = &[("client", call_many), ("visitor", v
 /// The role: calls with messages of all sizes, prints `done`, and stays until the next line of
 /// input.
 fn call_many(settings: &Settings) {
-    let mut session =
-        Session::connect_with(&settings.get("address"), &server::session_options(settings))
-            .unwrap();
+    let mut session = ExclusiveSession::connect_with(
+        &settings.get("address"),
+        &server::session_options(settings),
+    )
+    .unwrap();
     let number: u64 = settings.get("number");
     say("connected");
     hear();
@@ -121,7 +125,7 @@ fn a_blocked_handler_delays_its_worker_and_no_other() {
 
 #[track_caller]
 fn refusal(server: &Server) -> (u32, String) {
-    match Session::connect_with(&server.address(), &patient()).err() {
+    match ExclusiveSession::connect_with(&server.address(), &patient()).err() {
         Some(ConnectError::Handshake(HandshakeError::Refused { status, reason })) => {
             (status, reason)
         }
@@ -138,7 +142,8 @@ fn policy_refusal_reaches_client_with_reason() {
         assert_eq!(status, Refusal::Denied as u32);
         assert_eq!(reason, "closed on Sundays – schade");
     }
-    let error = Session::connect_with(&server.address(), &patient()).err().unwrap().to_string();
+    let error =
+        ExclusiveSession::connect_with(&server.address(), &patient()).err().unwrap().to_string();
     assert!(error.contains("refuses: closed on Sundays – schade"), "{error}");
     server.returns_to(before);
 }
@@ -156,7 +161,7 @@ fn a_long_reason_is_cut_at_a_character() {
 
 /// The role: prints whether it was admitted, and the server's view of its credentials.
 fn visit(settings: &Settings) {
-    match Session::connect_with(&settings.get("address"), &patient()) {
+    match ExclusiveSession::connect_with(&settings.get("address"), &patient()) {
         Ok(mut session) => {
             let known = String::from_utf8(session.call(WHO, &[]).unwrap().to_vec()).unwrap();
             say(format!("in {known}"));
@@ -211,7 +216,7 @@ fn session_beyond_max_sessions_is_refused_by_name() {
     }
     sessions.iter_mut().for_each(assert_serves);
     sessions.pop();
-    eventually("room for another session", || Session::connect(&server.address()).is_ok());
+    eventually("room for another session", || ExclusiveSession::connect(&server.address()).is_ok());
 }
 
 #[test]
@@ -223,7 +228,7 @@ fn clients_that_come_all_at_once_do_not_exceed_the_limit() {
     let threads: Vec<_> = (0..20)
         .map(|_| {
             let address = server.address();
-            std::thread::spawn(move || Session::connect_with(&address, &patient()))
+            std::thread::spawn(move || ExclusiveSession::connect_with(&address, &patient()))
         })
         .collect();
     eventually("all have connected", || connections(&server.address()) >= 20);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    CallError, ConnectError, HandshakeError, Session, SessionOptions, TlsError, WaitPolicy,
+    CallError, ConnectError, ExclusiveSession, HandshakeError, SessionOptions, TlsError, WaitPolicy,
 };
 use rustix::process::Signal;
 
@@ -32,9 +32,11 @@ pub(crate) const ROLES: &[(&str, Role)] =
 /// The role: a client that, at a line of input, goes up to the step of its settings, prints that,
 /// and waits for its end.
 fn stop_at_a_step(settings: &Settings) {
-    let mut session =
-        Session::connect_with(&settings.get("address"), &server::session_options(settings))
-            .unwrap();
+    let mut session = ExclusiveSession::connect_with(
+        &settings.get("address"),
+        &server::session_options(settings),
+    )
+    .unwrap();
     let step: String = settings.get("step");
     say("connected");
     hear();
@@ -244,7 +246,8 @@ fn call_without_end(settings: &Settings) {
     loop {
         let policy = EVERY_POLICY[random.below(3) as usize];
         let options = patient().wait(policy).cap(MEBIBYTE as u64);
-        let Ok(mut session) = Session::connect_with(&settings.get("address"), &options) else {
+        let Ok(mut session) = ExclusiveSession::connect_with(&settings.get("address"), &options)
+        else {
             continue;
         };
         for number in 0..random.below(200) {
@@ -381,7 +384,7 @@ fn a_reply_that_is_held_stays_readable_after_the_servers_death() {
 
 #[test]
 fn every_use_of_dead_servers_session_reports_the_death() {
-    type Use = fn(&mut Session) -> Result<(), CallError>;
+    type Use = fn(&mut ExclusiveSession) -> Result<(), CallError>;
     let uses: [Use; 4] = [
         |session| session.call(ECHO, b"small").map(drop),
         |session| session.call(ECHO, message(1, 50_000)).map(drop),
@@ -487,7 +490,8 @@ fn a_server_that_dies_during_the_handshake_is_reported_at_once() {
     server.process.suspend();
     let address = server.address();
     let options = SessionOptions::new().handshake_timeout(Duration::from_secs(30));
-    let client = std::thread::spawn(move || Session::connect_with(&address, &options).err());
+    let client =
+        std::thread::spawn(move || ExclusiveSession::connect_with(&address, &options).err());
     eventually("the client waits", || connections(&server.address()) > 0);
     server.process.kill();
     let error = within(PROMPT, "the news", move || client.join().unwrap().unwrap());
@@ -510,7 +514,7 @@ fn outlive_servers(settings: &Settings) {
     while hear().is_some() {
         let policy = EVERY_POLICY[random.below(3) as usize];
         let options = patient().wait(policy).cap(MEBIBYTE as u64);
-        let error = match Session::connect_with(&address, &options) {
+        let error = match ExclusiveSession::connect_with(&address, &options) {
             Ok(mut session) => call_until_an_error(&mut session, &mut random),
             // It died before there was a session.
             Err(
@@ -527,7 +531,7 @@ fn outlive_servers(settings: &Settings) {
     }
 }
 
-fn call_until_an_error(session: &mut Session, random: &mut Random) -> CallError {
+fn call_until_an_error(session: &mut ExclusiveSession, random: &mut Random) -> CallError {
     for number in 0.. {
         let request = message(number, random.len(100_000));
         let outcome = match random.below(3) {
@@ -635,7 +639,7 @@ mod on_shm {
                 let socket = UnixStream::connect(server.socket()).unwrap();
                 let cut = socket.try_clone().unwrap();
                 let mut session =
-                    Session::from_socket(socket.into(), &SessionOptions::new()).unwrap();
+                    ExclusiveSession::from_socket(socket.into(), &SessionOptions::new()).unwrap();
                 assert_eq!(session.call(ECHO, message(number, 50)).unwrap().bytes().len(), 50);
                 for _ in 0..number % 100 {
                     std::hint::spin_loop();

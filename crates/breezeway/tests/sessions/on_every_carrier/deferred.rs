@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use breezeway::{
-    Call, CallError, Channel, ErrorCode, Handled, Monitor, OwnedCall, ReplyError, Server,
-    ServerOptions, ServerSession, Session, SessionOptions, Stopper, WaitPolicy,
+    Call, CallError, ErrorCode, ExclusiveServerSession, ExclusiveSession, Handled, Monitor,
+    OwnedCall, ReplyError, Server, ServerOptions, Session, SessionOptions, Stopper, WaitPolicy,
 };
 
 use super::parent_and_child::in_forked_child;
@@ -83,9 +83,9 @@ impl Deferring {
         Self::start(ServerOptions::new().session(options).reply_timeout(PATIENCE))
     }
 
-    fn connect(&self, options: SessionOptions) -> Session {
+    fn connect(&self, options: SessionOptions) -> ExclusiveSession {
         let options = options.handshake_timeout(PATIENCE);
-        Session::connect_with(&self.folder.address(), &options).unwrap()
+        ExclusiveSession::connect_with(&self.folder.address(), &options).unwrap()
     }
 
     /// The next deferred call.
@@ -378,9 +378,13 @@ fn deferred_one_way_messages_stop_at_1024() {
 fn call_and_wait(settings: &Settings) {
     let address = settings.get("address");
     if settings.find::<bool>("shared") == Some(true) {
-        Channel::connect_with(&address, &patient()).unwrap().call(DEFER, b"").map(drop).unwrap();
-    } else {
         Session::connect_with(&address, &patient()).unwrap().call(DEFER, b"").map(drop).unwrap();
+    } else {
+        ExclusiveSession::connect_with(&address, &patient())
+            .unwrap()
+            .call(DEFER, b"")
+            .map(drop)
+            .unwrap();
     }
 }
 
@@ -402,7 +406,7 @@ fn deferred_call_has_its_clients_time_left() {
             let channel;
             if shared {
                 let address = server.folder.address();
-                channel = Channel::connect_with(&address, &options.handshake_timeout(PATIENCE));
+                channel = Session::connect_with(&address, &options.handshake_timeout(PATIENCE));
                 let channel = channel.unwrap();
                 let calling = std::thread::spawn(move || channel.call(DEFER, b"").map(drop));
                 let call = server.next();
@@ -435,7 +439,7 @@ fn deferred_call_past_deadline_is_cancelled() {
     for_each_kind(|server, shared| {
         let options = patient().call_timeout(Some(BRIEFLY));
         let error = if shared {
-            Channel::connect_with(&server.folder.address(), &options).unwrap().call(DEFER, b"")
+            Session::connect_with(&server.folder.address(), &options).unwrap().call(DEFER, b"")
         } else {
             let mut session = server.connect(options);
             session.call(DEFER, b"").map(|reply| reply.into_message())
@@ -461,7 +465,7 @@ fn deferred_call_of_ended_session_is_cancelled() {
                 client.kill();
                 eventually("the client is gone", || call.is_cancelled());
             } else if shared {
-                let channel = Channel::connect_with(&server.folder.address(), &patient()).unwrap();
+                let channel = Session::connect_with(&server.folder.address(), &patient()).unwrap();
                 let cx = &mut Context::from_waker(Waker::noop());
                 let Poll::Ready(pending) = channel.poll_start_call(cx, DEFER, None, b"", None)
                 else {
@@ -489,7 +493,7 @@ fn deferred_call_sees_cancel_on_shared_session() {
     for offload in [0, 1] {
         let options = ServerOptions::new().session(patient()).offload(offload);
         let server = Deferring::with_streams(options);
-        let channel = Channel::connect_with(&server.folder.address(), &patient()).unwrap();
+        let channel = Session::connect_with(&server.folder.address(), &patient()).unwrap();
         let cx = &mut Context::from_waker(Waker::noop());
         let start = channel.poll_start_call(cx, DEFER, None, b"", None);
         let Poll::Ready(Ok(given_up)) = start else { panic!("there is room") };
@@ -508,7 +512,7 @@ fn a_handler_sees_that_the_time_of_its_client_is_over() {
     for_each_kind(|server, shared| {
         let options = patient().call_timeout(Some(BRIEFLY));
         let outcome = if shared {
-            let channel = Channel::connect_with(&server.folder.address(), &options).unwrap();
+            let channel = Session::connect_with(&server.folder.address(), &options).unwrap();
             channel.call(UNTIL_CANCELLED, b"").map(drop)
         } else {
             server.connect(options).call(UNTIL_CANCELLED, b"").map(drop)
@@ -548,7 +552,8 @@ fn a_reply_reaches_a_sleeping_client_before_the_handler_returns() {
         })
     });
     let mut session =
-        Session::connect_with(&folder.address(), &patient().wait(WaitPolicy::Park)).unwrap();
+        ExclusiveSession::connect_with(&folder.address(), &patient().wait(WaitPolicy::Park))
+            .unwrap();
     for _ in 0..10 {
         assert_eq!(session.call(0, b"").unwrap().to_vec(), b"at once");
         sender.send(()).unwrap();
@@ -560,7 +565,7 @@ fn a_reply_reaches_a_sleeping_client_before_the_handler_returns() {
 // ---- sessions that are served on their own ----
 
 /// Serves a session with a thread that defers.
-fn served_alone(session: ServerSession) -> (JoinHandle<()>, Receiver<OwnedCall>) {
+fn served_alone(session: ExclusiveServerSession) -> (JoinHandle<()>, Receiver<OwnedCall>) {
     let (sender, calls) = channel();
     let sender = Mutex::new(sender);
     let handler = move |call: Call<'_>| defer_to(&sender, call);
@@ -574,7 +579,7 @@ fn session_full_of_deferred_calls_makes_no_system_calls() {
     /// A wake every 10 ms would make a hundred.
     const MAX_SWITCHES: u64 = 20;
     for policy in [WaitPolicy::Park, WaitPolicy::Adaptive] {
-        let (mut session, server) = Session::pair(&patient().wait(policy)).unwrap();
+        let (mut session, server) = ExclusiveSession::pair(&patient().wait(policy)).unwrap();
         let (sender, threads) = channel();
         let (calls_sender, calls) = channel();
         let serving = std::thread::spawn(move || {
@@ -583,7 +588,7 @@ fn session_full_of_deferred_calls_makes_no_system_calls() {
             server.serve(&move |call: Call<'_>| defer_to(&calls, call)).unwrap();
         });
         let thread = wait_for(&threads, PATIENCE).unwrap();
-        let defer_one = |session: &mut Session| {
+        let defer_one = |session: &mut ExclusiveSession| {
             session.send(DEFER, b"").unwrap();
             wait_for(&calls, PATIENCE).unwrap()
         };
@@ -605,7 +610,7 @@ fn session_full_of_deferred_calls_makes_no_system_calls() {
 #[test]
 fn a_session_that_is_served_on_its_own_defers_as_well() {
     for policy in EVERY_POLICY {
-        let (mut session, server) = Session::pair(&patient().wait(policy)).unwrap();
+        let (mut session, server) = ExclusiveSession::pair(&patient().wait(policy)).unwrap();
         let (serving, calls) = served_alone(server);
         let kept: Arc<Mutex<Vec<OwnedCall>>> = Arc::default();
         for number in 0..50 {
@@ -635,7 +640,7 @@ fn a_session_that_is_served_on_its_own_defers_as_well() {
 /// The role: replies to a deferred call in a forked child, which must be refused, and in this
 /// process.
 fn reply_in_a_forked_child(_: &Settings) {
-    let (mut session, server) = Session::pair(&patient()).unwrap();
+    let (mut session, server) = ExclusiveSession::pair(&patient()).unwrap();
     let (serving, calls) = served_alone(server);
     for drops in [false, true] {
         session.send(DEFER, b"").unwrap();

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    CallError, ConnectError, HandshakeError, HelloError, Session, SessionOptions, WaitPolicy,
+    CallError, ConnectError, ExclusiveSession, HandshakeError, HelloError, SessionOptions,
+    WaitPolicy,
 };
 use breezeway_adversary::native::{Hello, Terms, frame};
 use breezeway_adversary::{Connection, socket};
@@ -331,7 +332,8 @@ fn waiting_hello_is_not_evicted_by_silent_connections() {
     server.process.suspend();
     let address = server.address();
     let options = patient();
-    let client = std::thread::spawn(move || Session::connect_with(&address, &options).map(drop));
+    let client =
+        std::thread::spawn(move || ExclusiveSession::connect_with(&address, &options).map(drop));
     eventually("the client is connected", || connections(&server.address()) > 0);
     let silent: Vec<_> = (0..100).map(|_| raw::connect(&server.address())).collect();
     server.process.resume();
@@ -361,7 +363,7 @@ fn server_without_descriptors_serves_and_recovers() {
         session
     });
     drop(strangers);
-    eventually("new clients are let in", || Session::connect(&server.address()).is_ok());
+    eventually("new clients are let in", || ExclusiveSession::connect(&server.address()).is_ok());
     assert_serves(&mut session);
     server.returns_to(before);
 }
@@ -398,7 +400,9 @@ impl OtherServer {
     #[track_caller]
     fn error(&self) -> ConnectError {
         let address = self.folder.address();
-        within(PROMPT, "the error", move || Session::connect(&address).err().expect("no session"))
+        within(PROMPT, "the error", move || {
+            ExclusiveSession::connect(&address).err().expect("no session")
+        })
     }
 }
 
@@ -474,7 +478,7 @@ fn a_silent_server_is_given_up_after_the_handshake_timeout() {
     assert!(matches!(error, ConnectError::Handshake(HandshakeError::Timeout(_))), "{error:?}");
     assert!(error.to_string().contains("does not speak Breezeway"), "{error}");
     let quick = SessionOptions::new().handshake_timeout(Duration::from_millis(20));
-    let error = Session::connect_with(&server.folder.address(), &quick).err().unwrap();
+    let error = ExclusiveSession::connect_with(&server.folder.address(), &quick).err().unwrap();
     assert!(error.to_string().contains("20ms"), "{error}");
 }
 
@@ -504,7 +508,8 @@ fn echoing_server_is_not_taken_for_breezeway() {
     if on_socket() {
         // In addition, the same terms from both sides make a session: its first call comes back
         // unchanged.
-        let mut session = Session::connect(&server.folder.address()).expect("our own terms");
+        let mut session =
+            ExclusiveSession::connect(&server.folder.address()).expect("our own terms");
         let error = session.call(ECHO, b"hi").map(drop).expect_err("a request is not a reply");
         assert!(matches!(error, CallError::Violation(_)), "{error:?}");
         return;

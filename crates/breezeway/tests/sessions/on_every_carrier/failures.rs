@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use breezeway::{CallError, ErrorCode, Session, SessionOptions, WaitPolicy};
+use breezeway::{CallError, ErrorCode, ExclusiveSession, SessionOptions, WaitPolicy};
 
 use crate::support::content::message;
 use crate::support::server::{
@@ -344,7 +344,7 @@ fn pipelined_calls_that_are_given_up_are_not_answered_later() {
 }
 
 /// As many calls as may be in flight, all given up.
-fn give_up_all(session: &mut Session) {
+fn give_up_all(session: &mut ExclusiveSession) {
     session.set_call_timeout(Some(Duration::from_millis(1)));
     for _ in 0..session.max_in_flight() {
         let outcome = session.call(GIVE_GATED, &ask_for(1, 10)).map(drop);

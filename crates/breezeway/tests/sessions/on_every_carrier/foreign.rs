@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, Call, ConnectError, ForeignConnection, HandshakeError, Server, ServerOptions, Session,
-    SessionListener, Stopper,
+    Address, Call, ConnectError, ExclusiveSession, ForeignConnection, HandshakeError, Server,
+    ServerOptions, SessionListener, Stopper,
 };
 use breezeway_adversary::{Connection, socket};
 use rustix::process::{Resource, getrlimit};
@@ -64,7 +64,7 @@ impl Both {
     fn serves(&self) {
         let address = self.address();
         within(PATIENCE, "a client", move || {
-            let mut session = Session::connect_with(&address, &patient()).unwrap();
+            let mut session = ExclusiveSession::connect_with(&address, &patient()).unwrap();
             assert!(session.call(0, b"").unwrap().to_vec().is_empty());
         });
     }
@@ -246,7 +246,7 @@ fn foreign_connections_count_as_sessions_until_they_are_dropped() {
         clients.push(client);
         connections.push(both.next());
     }
-    let error = Session::connect_with(&both.address(), &patient()).err().unwrap();
+    let error = ExclusiveSession::connect_with(&both.address(), &patient()).err().unwrap();
     assert!(
         matches!(&error, ConnectError::Handshake(HandshakeError::Refused { status: 3, .. })),
         "{error}"
@@ -318,7 +318,8 @@ fn a_session_listener_hands_over_as_well() {
         connection.is_some()
     });
     let address = folder.address();
-    let refused = std::thread::spawn(move || Session::connect_with(&address, &patient()).err());
+    let refused =
+        std::thread::spawn(move || ExclusiveSession::connect_with(&address, &patient()).err());
     eventually("the next one is refused", || {
         assert!(listener.accept().unwrap().is_none());
         refused.is_finished()

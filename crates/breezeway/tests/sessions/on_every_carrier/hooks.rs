@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use breezeway::{
-    Call, Channel, ChannelClient, Client, ClientOptions, Handled, Server, ServerOptions, Session,
+    Call, Client, ClientOptions, ExclusiveSession, Handled, Pool, Server, ServerOptions, Session,
     SessionId, Stopper, TrustedPeer,
 };
 
@@ -62,7 +62,7 @@ fn watched(folder: &Folder) -> Watched {
 }
 
 /// The session's number and how many calls it has made.
-fn ask(session: &mut breezeway::Session) -> [u64; 2] {
+fn ask(session: &mut breezeway::ExclusiveSession) -> [u64; 2] {
     let reply = session.call(0, b"").unwrap().to_vec();
     [&reply[..8], &reply[8..]].map(|word| u64::from_le_bytes(word.try_into().unwrap()))
 }
@@ -119,7 +119,7 @@ fn session_has_one_id_in_hooks_calls_and_streams() {
                 call.done()
             })
         });
-        let channel = Channel::connect_with(&folder.address(), &patient()).unwrap();
+        let channel = Session::connect_with(&folder.address(), &patient()).unwrap();
         let mut ids = Vec::new();
         let mut next = |what: &str| {
             let (id, heard) = wait_for(&heard, PATIENCE).unwrap();
@@ -193,7 +193,7 @@ fn a_policy_decides_whose_requests_are_slices() {
         let (request, expected) = ([7; 10_000], [u8::from(slices)]);
         let plain = connect(&folder).call(0, &request).unwrap().to_vec();
         assert_eq!(plain, expected, "a plain session, trusts: {trusts}");
-        let channel = Channel::connect_with(&folder.address(), &patient()).unwrap();
+        let channel = Session::connect_with(&folder.address(), &patient()).unwrap();
         let reply = channel.call(0, &request).unwrap().to_vec();
         assert_eq!(reply, expected, "a shared one, trusts: {trusts}");
         let mut stream = channel.open(0, None).unwrap();
@@ -243,14 +243,14 @@ fn trust_policy_decides_slices_of_each_session() {
             }
         });
         let (address, request) = (folder.address(), [7; 10_000]);
-        let mut session = Session::connect_with(&address, &options).unwrap();
+        let mut session = ExclusiveSession::connect_with(&address, &options).unwrap();
         assert_eq!(session.call(0, &request).unwrap().bytes().as_slice().is_some(), slices);
-        let channel = Channel::connect_with(&address, &options).unwrap();
+        let channel = Session::connect_with(&address, &options).unwrap();
         assert_eq!(channel.call(0, &request).unwrap().bytes().as_slice().is_some(), slices);
         let options = ClientOptions::new().session(options);
-        let client = Client::connect_with(&address, options.clone()).unwrap();
+        let client = Pool::connect_with(&address, options.clone()).unwrap();
         assert_eq!(client.call(0, &request).unwrap().bytes().as_slice().is_some(), slices);
-        let client = ChannelClient::connect_with(&address, options).unwrap();
+        let client = Client::connect_with(&address, options).unwrap();
         assert_eq!(client.call(0, &request).unwrap().bytes().as_slice().is_some(), slices);
         assert_eq!(asked.load(Ordering::Relaxed), 4);
         stopper.stop();
@@ -262,7 +262,7 @@ fn trust_policy_decides_slices_of_each_session() {
 fn both_ends_of_a_socket_of_ones_own_ask_their_policies() {
     // SAFETY: both are this test, which uses the safe API alone.
     let options = patient().trust(|_| Some(unsafe { TrustedPeer::assume() }));
-    let (channel, server) = Channel::pair(&options).unwrap();
+    let (channel, server) = Session::pair(&options).unwrap();
     let serving = std::thread::spawn(move || {
         server.serve(|call| {
             let is_slice = call.request().as_slice().is_some();
@@ -274,7 +274,7 @@ fn both_ends_of_a_socket_of_ones_own_ask_their_policies() {
     drop(channel);
     within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
     let panics = patient().trust(|_| panic!("on purpose"));
-    let (mut session, server) = Session::pair(&panics).unwrap();
+    let (mut session, server) = ExclusiveSession::pair(&panics).unwrap();
     let serving = std::thread::spawn(move || server.serve(&|call: Call<'_>| call.echo()));
     assert!(session.call(0, &[7; 10_000]).unwrap().bytes().as_slice().is_none());
     drop(session);

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use breezeway::{CallError, ErrorCode, Session, SessionOptions, WaitPolicy};
+use breezeway::{CallError, ErrorCode, ExclusiveSession, SessionOptions, WaitPolicy};
 
 use crate::support::content::{Random, message};
 use crate::support::server::{
@@ -18,7 +18,7 @@ use crate::support::{
 pub(crate) const ROLES: &[(&str, Role)] = &[("wanderer", wander)];
 
 /// Round trips with small messages of changing lengths, each compared with what was sent.
-fn round_trips(session: &mut Session, count: u64) {
+fn round_trips(session: &mut ExclusiveSession, count: u64) {
     let mut request = [0; 40];
     for number in 0..count {
         let len = 8 + (number % 33) as usize;
@@ -128,7 +128,7 @@ fn wandering_len(random: &mut Random) -> usize {
 /// The role: calls with messages of all sizes, and pauses to be looked at.
 fn wander(settings: &Settings) {
     let options = server::session_options(settings);
-    let mut session = Session::connect_with(&settings.get("address"), &options).unwrap();
+    let mut session = ExclusiveSession::connect_with(&settings.get("address"), &options).unwrap();
     let mut random = Random::new(settings.get("seed"));
     let (rounds, messages): (u64, u64) = (settings.get("rounds"), settings.get("messages"));
     say("connected");
@@ -209,7 +209,7 @@ fn lens_that_need_every_segment(cap: usize) -> Vec<usize> {
 
 /// Calls until there is memory for the reply: the server cannot wait for its client, but each call
 /// gives it room to go on.
-fn call_until_there_is_memory(session: &mut Session, request: &[u8]) -> Vec<u8> {
+fn call_until_there_is_memory(session: &mut ExclusiveSession, request: &[u8]) -> Vec<u8> {
     const TRIES: usize = 20;
     for _ in 0..TRIES {
         match session.call(ECHO, request) {

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use breezeway::{CallError, CallId, ErrorCode, Session, SessionOptions};
+use breezeway::{CallError, CallId, ErrorCode, ExclusiveSession, SessionOptions};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -114,7 +114,7 @@ impl Model {
         }
     }
 
-    fn receive(&mut self, session: &mut Session) {
+    fn receive(&mut self, session: &mut ExclusiveSession) {
         match (session.receive(), self.in_flight.pop_front()) {
             (Ok(reply), Some((call, Expected::Echo { number, len }))) => {
                 assert_eq!(reply.call(), call);
@@ -129,7 +129,7 @@ impl Model {
         }
     }
 
-    fn act(&mut self, session: &mut Session, step: &Step) {
+    fn act(&mut self, session: &mut ExclusiveSession, step: &Step) {
         match *step {
             Step::Call { len } => {
                 let number = self.next_number();

@@ -8,8 +8,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use breezeway::{
-    Call, CallError, Channel, HandlerError, Replied, ServerSession, Session, SessionError,
-    SessionOptions, WaitPolicy, inherited,
+    Call, CallError, ExclusiveServerSession, ExclusiveSession, HandlerError, Replied, Session,
+    SessionError, SessionOptions, WaitPolicy, inherited,
 };
 
 use crate::support::content::message;
@@ -51,7 +51,8 @@ fn stdin() -> OwnedFd {
 /// The role: serves the session on its standard input.
 fn serve_stdin(settings: &Settings) {
     let socket = inherited(stdin()).unwrap();
-    let session = ServerSession::from_socket(socket, &server::session_options(settings)).unwrap();
+    let session =
+        ExclusiveServerSession::from_socket(socket, &server::session_options(settings)).unwrap();
     let everything = Everything::new(&Settings::new());
     let outcome = session.serve(&everything);
     let sunk = everything.sunk();
@@ -65,7 +66,8 @@ fn serve_stdin(settings: &Settings) {
 /// The role: calls over the session on its standard input, by its parent's settings.
 fn call_stdin(settings: &Settings) {
     let socket = inherited(stdin()).unwrap();
-    let mut session = Session::from_socket(socket, &server::session_options(settings)).unwrap();
+    let mut session =
+        ExclusiveSession::from_socket(socket, &server::session_options(settings)).unwrap();
     assert_serves(&mut session);
     if settings.find("stay").unwrap_or(false) {
         say("called");
@@ -131,7 +133,7 @@ fn is_forked<T>(outcome: Result<T, CallError>) -> i32 {
 fn use_the_session_in_a_forked_child(settings: &Settings) {
     let address = settings.get("address");
     let options = server::session_options(settings);
-    let mut session = Session::connect_with(&address, &options).unwrap();
+    let mut session = ExclusiveSession::connect_with(&address, &options).unwrap();
     assert_serves(&mut session);
     let used: String = settings.get("use");
     let pending = used == "receive";
@@ -171,22 +173,22 @@ fn use_the_session_in_a_forked_child(settings: &Settings) {
             let counted = session.stats().totals.calls_sent;
             i32::from(counted != 0) + is_forked(session.call(ECHO, b"from the child").map(drop))
         }),
-        "channel" => {
-            let channel = Channel::connect_with(&address, &options).unwrap();
-            assert_eq!(channel.call(ECHO, b"one").unwrap().to_vec(), b"one");
-            let mut kept = Some(channel);
+        "shared" => {
+            let shared = Session::connect_with(&address, &options).unwrap();
+            assert_eq!(shared.call(ECHO, b"one").unwrap().to_vec(), b"one");
+            let mut kept = Some(shared);
             let outcome = in_forked_child(|| {
-                let channel = kept.take().expect("the parent's channel");
-                let counted = channel.stats().totals.calls_sent != 0;
-                let called = channel.call(ECHO, b"from the child").is_ok();
+                let shared = kept.take().expect("the parent's shared");
+                let counted = shared.stats().totals.calls_sent != 0;
+                let called = shared.call(ECHO, b"from the child").is_ok();
                 i32::from(called) + i32::from(counted)
             });
-            let channel = kept.take().expect("taken in the child only");
-            assert_eq!(channel.call(ECHO, b"two").unwrap().to_vec(), b"two");
+            let shared = kept.take().expect("taken in the child only");
+            assert_eq!(shared.call(ECHO, b"two").unwrap().to_vec(), b"two");
             outcome
         }
         "own session" => in_forked_child(|| {
-            let mut own = Session::connect_with(&address, &options).unwrap();
+            let mut own = ExclusiveSession::connect_with(&address, &options).unwrap();
             assert_serves(&mut own);
             is_forked(session.call(ECHO, b"from the child").map(drop))
         }),
@@ -251,7 +253,7 @@ fn a_forked_child_has_no_numbers_of_its_parents_session() {
 
 #[test]
 fn a_forked_child_cannot_use_its_parents_channel() {
-    forked_child_is_refused("channel");
+    forked_child_is_refused("shared");
 }
 
 #[test]
@@ -272,7 +274,7 @@ fn a_forked_child_may_open_a_session_of_its_own() {
 /// The role: serves a session in a forked child of the process that opened it.
 fn serve_in_a_forked_child(settings: &Settings) {
     let options = server::session_options(settings);
-    let (mut client, session) = Session::pair(&options).unwrap();
+    let (mut client, session) = ExclusiveSession::pair(&options).unwrap();
     let mut session = Some(session);
     let outcome = in_forked_child(|| {
         let session = session.take().expect("the parent's session");
@@ -326,7 +328,7 @@ impl Drop for LeftBehind {
 /// The role: has a session, forks a child that holds it open, and waits.
 fn fork_and_wait(settings: &Settings) {
     let options = server::session_options(settings);
-    let mut session = Session::connect_with(&settings.get("address"), &options).unwrap();
+    let mut session = ExclusiveSession::connect_with(&settings.get("address"), &options).unwrap();
     assert_serves(&mut session);
     say(format!("forked {}", idle_child()));
     if hear().is_some() {
@@ -404,7 +406,7 @@ fn a_dead_servers_forked_child_does_not_keep_its_sessions_alive() {
         let mut server = Process::start("forking server", &settings);
         server.expect("listening");
         let options = patient().wait(policy);
-        let mut session = Session::connect_with(&folder.address(), &options).unwrap();
+        let mut session = ExclusiveSession::connect_with(&folder.address(), &options).unwrap();
         assert_serves(&mut session);
         server.write_line("fork");
         let _child = LeftBehind::new(&server.expect("forked"));
@@ -423,7 +425,8 @@ mod on_shm {
     #[test]
     fn both_ends_of_a_pair_talk_within_one_process() {
         for policy in EVERY_POLICY {
-            let (mut client, server) = Session::pair(&SessionOptions::new().wait(policy)).unwrap();
+            let (mut client, server) =
+                ExclusiveSession::pair(&SessionOptions::new().wait(policy)).unwrap();
             assert_eq!(client.peer().pid, Some(std::process::id()));
             assert_eq!(server.peer().pid, Some(std::process::id()));
             let serving = std::thread::spawn(move || server.serve(&echo));
@@ -438,14 +441,14 @@ mod on_shm {
 
     #[test]
     fn a_pair_whose_server_end_is_dropped_is_closed() {
-        let (mut client, server) = Session::pair(&SessionOptions::new()).unwrap();
+        let (mut client, server) = ExclusiveSession::pair(&SessionOptions::new()).unwrap();
         drop(server);
         assert!(matches!(client.call(ECHO, b"hi").unwrap_err(), CallError::Closed));
     }
 
     #[test]
     fn the_replies_of_a_pair_come_before_its_end() {
-        let (mut client, server) = Session::pair(&SessionOptions::new()).unwrap();
+        let (mut client, server) = ExclusiveSession::pair(&SessionOptions::new()).unwrap();
         for number in 0..5 {
             client.send(ECHO, message(number, 500)).unwrap();
         }
@@ -460,7 +463,8 @@ mod on_shm {
     #[test]
     fn posts_before_client_closes_are_served() {
         for policy in EVERY_POLICY {
-            let (mut client, server) = Session::pair(&SessionOptions::new().wait(policy)).unwrap();
+            let (mut client, server) =
+                ExclusiveSession::pair(&SessionOptions::new().wait(policy)).unwrap();
             for number in 0..40 {
                 client.post(SINK, &sinkable(1, number, 100)).unwrap();
             }
@@ -483,7 +487,7 @@ mod on_shm {
             let settings = Settings::new().with("wait", policy_name(policy));
             let (socket, mut child) = child_with("serving child", &settings);
             let options = patient().wait(policy);
-            let mut session = Session::from_socket(socket, &options).unwrap();
+            let mut session = ExclusiveSession::from_socket(socket, &options).unwrap();
             assert_serves(&mut session);
             drop(session);
             child.expect("closed");
@@ -497,7 +501,7 @@ mod on_shm {
             let settings = Settings::new().with("wait", policy_name(policy));
             let (socket, mut child) = child_with("calling child", &settings);
             let options = patient().wait(policy);
-            let session = ServerSession::from_socket(socket, &options).unwrap();
+            let session = ExclusiveServerSession::from_socket(socket, &options).unwrap();
             let outcome = within(PROMPT, "the child's end", move || session.serve(&echo));
             assert!(outcome.is_ok(), "{outcome:?}");
             child.expect("called");
@@ -511,7 +515,7 @@ mod on_shm {
             let settings = Settings::new().with("wait", policy_name(policy));
             let (socket, mut child) = child_with("serving child", &settings);
             let options = patient().wait(policy);
-            let mut session = Session::from_socket(socket, &options).unwrap();
+            let mut session = ExclusiveSession::from_socket(socket, &options).unwrap();
             assert_serves(&mut session);
             child.kill();
             let error = within(PROMPT, "the news", move || session.call(ECHO, b"hi").unwrap_err());
@@ -525,7 +529,7 @@ mod on_shm {
             let settings = Settings::new().with("wait", policy_name(policy)).with("stay", true);
             let (socket, mut child) = child_with("calling child", &settings);
             let options = patient().wait(policy);
-            let session = ServerSession::from_socket(socket, &options).unwrap();
+            let session = ExclusiveServerSession::from_socket(socket, &options).unwrap();
             let serving = std::thread::spawn(move || session.serve(&echo));
             child.expect("called");
             child.kill();
@@ -541,7 +545,7 @@ mod on_shm {
             let settings = Settings::new().with("wait", policy_name(policy));
             let (socket, mut child) = child_with("serving child", &settings);
             let options = patient().wait(policy).ring_capacity(8);
-            let mut session = Session::from_socket(socket, &options).unwrap();
+            let mut session = ExclusiveSession::from_socket(socket, &options).unwrap();
             assert_serves(&mut session);
             child.suspend();
             session.set_call_timeout(Some(Duration::from_millis(50)));
@@ -576,12 +580,12 @@ mod on_shm {
     fn silent_peer_fails_handshake_on_both_sides() {
         let options = SessionOptions::new().handshake_timeout(Duration::from_millis(50));
         let (_silent, socket) = UnixStream::pair().unwrap();
-        assert!(Session::from_socket(socket.into(), &options).is_err());
+        assert!(ExclusiveSession::from_socket(socket.into(), &options).is_err());
         let (_silent, socket) = UnixStream::pair().unwrap();
-        assert!(ServerSession::from_socket(socket.into(), &options).is_err());
+        assert!(ExclusiveServerSession::from_socket(socket.into(), &options).is_err());
         let (gone, socket) = UnixStream::pair().unwrap();
         drop(gone);
-        assert!(ServerSession::from_socket(socket.into(), &options).is_err());
+        assert!(ExclusiveServerSession::from_socket(socket.into(), &options).is_err());
     }
 
     #[test]

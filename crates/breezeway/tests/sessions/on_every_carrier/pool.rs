@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use breezeway::{CallError, Client, ClientError, ClientOptions, SessionOptions, WaitPolicy};
+use breezeway::{CallError, ClientError, ClientOptions, Pool, SessionOptions, WaitPolicy};
 use breezeway_adversary::interception::{Stopped, Which, with_faults};
 
 use crate::support::carrier::{connections, is_absent, is_left_over};
@@ -17,19 +17,19 @@ use crate::support::{
     within,
 };
 
-fn client(server: &Server, sessions: usize) -> Client {
+fn client(server: &Server, sessions: usize) -> Pool {
     client_waiting(server, sessions, WaitPolicy::Adaptive)
 }
 
-fn client_waiting(server: &Server, sessions: usize, policy: WaitPolicy) -> Client {
+fn client_waiting(server: &Server, sessions: usize, policy: WaitPolicy) -> Pool {
     let session =
         SessionOptions::new().wait(policy).cap(MEBIBYTE as u64).handshake_timeout(PATIENCE);
     let options = ClientOptions::new().max_sessions(sessions).session(session);
-    Client::connect_with(&server.address(), options).unwrap()
+    Pool::connect_with(&server.address(), options).unwrap()
 }
 
 #[track_caller]
-fn assert_calls(client: &Client) {
+fn assert_calls(client: &Pool) {
     let reply = client.call(ECHO, b"hi").expect("the server is there");
     assert_eq!(reply.to_vec(), b"hi");
 }
@@ -200,7 +200,7 @@ fn calls_that_were_given_up_do_not_spoil_the_pool() {
     let session =
         SessionOptions::new().ring_capacity(8).call_timeout(Some(Duration::from_millis(10)));
     let options = ClientOptions::new().max_sessions(1).session(session);
-    let client = Client::connect_with(&server.address(), options).unwrap();
+    let client = Pool::connect_with(&server.address(), options).unwrap();
     for _ in 0..10 {
         assert!(client.call(GIVE_GATED, &ask_for(1, 10)).is_err());
     }
@@ -210,16 +210,16 @@ fn calls_that_were_given_up_do_not_spoil_the_pool() {
 }
 
 /// A client with a short call timeout, on a server that keeps gated calls for ever.
-fn hasty(server: &Server, sessions: usize) -> Client {
+fn hasty(server: &Server, sessions: usize) -> Pool {
     let session = SessionOptions::new()
         .handshake_timeout(PATIENCE)
         .call_timeout(Some(Duration::from_millis(50)));
     let options = ClientOptions::new().max_sessions(sessions).session(session);
-    Client::connect_with(&server.address(), options).unwrap()
+    Pool::connect_with(&server.address(), options).unwrap()
 }
 
 #[track_caller]
-fn give_up_a_call(client: &Client) {
+fn give_up_a_call(client: &Pool) {
     let error = client.call(GIVE_GATED, &ask_for(1, 10)).err().expect("the gate is closed");
     assert!(matches!(error, ClientError::Call(CallError::DeadlinePassed)), "{error:?}");
 }
@@ -260,7 +260,7 @@ fn session_with_pending_reply_is_used_without_another() {
 #[test]
 fn absent_server_is_noticed_at_each_call() {
     let folder = Folder::new();
-    assert!(Client::connect(&folder.address()).err().is_some_and(|error| is_absent(&error)));
+    assert!(Pool::connect(&folder.address()).err().is_some_and(|error| is_absent(&error)));
     let mut server = Server::waiting(WaitPolicy::Adaptive);
     let client = client(&server, 2);
     assert_calls(&client);
@@ -396,7 +396,7 @@ fn waiters_for_session_of_dead_server_fail_promptly() {
 }
 
 /// Returns the time in the entry of a call that has waited for a session for a while.
-fn time_left_after_a_wait(client: &Client) -> Duration {
+fn time_left_after_a_wait(client: &Pool) -> Duration {
     let held = client.session().unwrap();
     std::thread::scope(|scope| {
         let (begins, has_begun) = std::sync::mpsc::channel();
@@ -427,7 +427,7 @@ fn call_after_waiting_has_only_its_remaining_time() {
     });
     let session = SessionOptions::new().call_timeout(Some(PATIENCE)).handshake_timeout(PATIENCE);
     let options = ClientOptions::new().max_sessions(1).session(session);
-    let client = Client::connect_with(&folder.address(), options).unwrap();
+    let client = Pool::connect_with(&folder.address(), options).unwrap();
     // A machine that is too busy may begin the wait late.
     eventually("a call has less time", || {
         time_left_after_a_wait(&client) < PATIENCE - Duration::from_millis(100)

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use breezeway::{
-    Address, Call, CallError, ChannelClient, Client, ClientOptions, Handler, HandlerError, Replied,
-    ServeError, ServerOptions, Session, SessionOptions, Unserved,
+    Address, Call, CallError, Client, ClientOptions, ExclusiveSession, Handler, HandlerError, Pool,
+    Replied, ServeError, ServerOptions, SessionOptions, Unserved,
 };
 use breezeway_adversary::{slow_to_close, socket};
 
@@ -75,8 +75,8 @@ fn options() -> ClientOptions {
 fn a_client_without_a_call_under_way_notices_nothing() {
     let folder = Folder::new();
     let mut serving = Generation::start(&folder, drain());
-    let pool = Client::connect_with(&folder.address(), options()).unwrap();
-    let shared = ChannelClient::connect_with(&folder.address(), options()).unwrap();
+    let pool = Pool::connect_with(&folder.address(), options()).unwrap();
+    let shared = Client::connect_with(&folder.address(), options()).unwrap();
     for generation in 0..4 {
         assert_eq!(pool.call(ECHO, &[generation]).unwrap().to_vec(), [generation]);
         assert_eq!(shared.call(ECHO, &[generation]).unwrap().to_vec(), [generation]);
@@ -100,8 +100,8 @@ fn under_load_no_call_fails_and_no_message_is_lost_or_doubled() {
     let mut serving = Generation::start(&folder, drain());
     let over = Arc::new(AtomicBool::new(false));
     let calls = Arc::new(AtomicU64::new(0));
-    let pool = Arc::new(Client::connect_with(&folder.address(), options()).unwrap());
-    let shared = Arc::new(ChannelClient::connect_with(&folder.address(), options()).unwrap());
+    let pool = Arc::new(Pool::connect_with(&folder.address(), options()).unwrap());
+    let shared = Arc::new(Client::connect_with(&folder.address(), options()).unwrap());
     let callers: Vec<_> = (0..4u64)
         .map(|caller| {
             let (over, calls) = (Arc::clone(&over), Arc::clone(&calls));
@@ -147,12 +147,12 @@ fn under_load_no_call_fails_and_no_message_is_lost_or_doubled() {
 fn successor_killed_during_take_over_changes_nothing() {
     let folder = Folder::new();
     let mut serving = Generation::start(&folder, drain());
-    let client = Client::connect_with(&folder.address(), options()).unwrap();
+    let client = Pool::connect_with(&folder.address(), options()).unwrap();
     for _ in 0..3 {
         let mut killed = Generation::prepare(&folder, drain());
         killed.0.kill();
         assert_eq!(client.call(ECHO, b"still").unwrap().to_vec(), b"still");
-        let mut fresh = Session::connect_with(&folder.address(), &patient()).unwrap();
+        let mut fresh = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
         assert_eq!(fresh.call(ECHO, b"there").unwrap().to_vec(), b"there");
     }
     let mut last = Generation::start(&folder, drain());
@@ -180,7 +180,7 @@ fn server_stopped_during_take_over_is_not_succeeded() {
     successor.0.succeeds();
     // The next one finds no server, and starts as the first one.
     let mut next = Generation::start(&folder, drain());
-    let mut session = Session::connect_with(&folder.address(), &patient()).unwrap();
+    let mut session = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
     assert_eq!(session.call(ECHO, b"anew").unwrap().to_vec(), b"anew");
     drop(session);
     next.0.write_line("stop");
@@ -192,7 +192,7 @@ fn a_server_that_stops_can_be_succeeded_until_it_has_ended() {
     let folder = Folder::new();
     let settings = drain().with("gate", false).with("offload", 1);
     let mut serving = Generation::start(&folder, settings);
-    let mut session = Session::connect_with(&folder.address(), &patient()).unwrap();
+    let mut session = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
     session.send(GIVE_GATED, &ask_for(1, 10)).unwrap();
     serving.0.expect("waiting");
     serving.0.write_line("stop");
@@ -202,7 +202,7 @@ fn a_server_that_stops_can_be_succeeded_until_it_has_ended() {
     });
     let mut last = Generation::start(&folder, drain());
     let greet = || {
-        let mut fresh = Session::connect_with(&folder.address(), &patient()).unwrap();
+        let mut fresh = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
         assert_eq!(fresh.call(ECHO, b"there").unwrap().to_vec(), b"there");
     };
     greet();
@@ -220,7 +220,7 @@ fn call_past_drain_time_is_cut_and_may_have_run() {
     let folder = Folder::new();
     let settings = || Settings::new().with("drain", 50).with("gate", false).with("offload", 1);
     let mut serving = Generation::start(&folder, settings());
-    let mut session = Session::connect_with(&folder.address(), &patient()).unwrap();
+    let mut session = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
     session.send(GIVE_GATED, &ask_for(1, 10)).unwrap();
     serving.0.expect("waiting");
     let mut last = Generation::start(&folder, settings());
@@ -266,7 +266,7 @@ fn malformed_admin_requests_do_no_harm() {
     deaf.shutdown(Shutdown::Read).unwrap();
     deaf.write_all(b"R\xff\xff\xff\xff\xff\xff\xff\xff").unwrap();
     eventually("it is given up", || deaf.write_all(b"?").is_err());
-    let client = Client::connect_with(&folder.address(), options()).unwrap();
+    let client = Pool::connect_with(&folder.address(), options()).unwrap();
     assert_eq!(client.call(ECHO, b"hi").unwrap().to_vec(), b"hi");
     drop(client);
     let mut last = Generation::start(&folder, drain());
@@ -316,7 +316,7 @@ fn client_waits_for_a_returning_server_within_limit() {
     let folder = Folder::new();
     let waiting = options().wait_for_server(PATIENCE);
     let address = folder.address();
-    let connecting = std::thread::spawn(move || Client::connect_with(&address, waiting).unwrap());
+    let connecting = std::thread::spawn(move || Pool::connect_with(&address, waiting).unwrap());
     let serve = || {
         let server = breezeway::Server::bind(&folder.address()).unwrap();
         let stopper = server.stopper();
@@ -344,7 +344,7 @@ fn client_waits_for_a_returning_server_within_limit() {
     serving.join().unwrap().unwrap();
     drop(client);
     let impatient = options().wait_for_server(Duration::from_millis(20));
-    let error = Client::connect_with(&folder.address(), impatient).err().unwrap();
+    let error = Pool::connect_with(&folder.address(), impatient).err().unwrap();
     assert!(error.may_pass(), "{error}");
 }
 
@@ -370,7 +370,7 @@ fn a_client_returns_to_the_first_place_when_it_is_served_again() {
     };
     let (stop_second, second_serves) = serve(&second.address(), "second");
     let returning = options().return_to_first(Duration::from_millis(1));
-    let client = Client::connect_with(&both, returning).unwrap();
+    let client = Pool::connect_with(&both, returning).unwrap();
     assert_eq!(client.call(0, b"").unwrap().to_vec(), b"second");
     let (stop_first, first_serves) = serve(&first.address(), "first");
     eventually("it returns", || client.call(0, b"").unwrap().to_vec() == b"first");
@@ -384,7 +384,8 @@ fn a_client_returns_to_the_first_place_when_it_is_served_again() {
 fn session_of_departing_server_begins_nothing() {
     let folder = Folder::new();
     let serving = Generation::start(&folder, drain());
-    let mut session = Session::connect_with(&folder.address(), &SessionOptions::new()).unwrap();
+    let mut session =
+        ExclusiveSession::connect_with(&folder.address(), &SessionOptions::new()).unwrap();
     for number in 0..100 {
         session.post(SINK, &sinkable(0, number, 10)).unwrap();
     }
@@ -447,7 +448,7 @@ mod needs_root {
         let asking = Settings::new().with("admin", admin(&folder).display());
         let mut stranger = Process::start_as(STRANGER, "knocker", &asking);
         stranger.expect("closed");
-        let client = Client::connect_with(&folder.address(), options()).unwrap();
+        let client = Pool::connect_with(&folder.address(), options()).unwrap();
         assert_eq!(client.call(ECHO, b"hi").unwrap().to_vec(), b"hi");
         drop(client);
         serving.0.write_line("stop");

@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Call, CallError, Channel, ErrorCode, HandlerError, ServeError, Server, ServerOptions, Session,
-    SessionOptions, Stopper, Stream, StreamError, WaitPolicy,
+    Call, CallError, ErrorCode, ExclusiveSession, HandlerError, ServeError, Server, ServerOptions,
+    Session, SessionOptions, Stopper, Stream, StreamError, WaitPolicy,
 };
 
 use crate::support::{
@@ -84,16 +84,16 @@ impl Served {
         Self { folder, stopper, serving, gate, held }
     }
 
-    fn connect(&self) -> Channel {
+    fn connect(&self) -> Session {
         self.connect_with(&patient())
     }
 
-    fn connect_with(&self, options: &SessionOptions) -> Channel {
-        Channel::connect_with(&self.folder.address(), options).unwrap()
+    fn connect_with(&self, options: &SessionOptions) -> Session {
+        Session::connect_with(&self.folder.address(), options).unwrap()
     }
 
-    fn session(&self) -> Session {
-        Session::connect_with(&self.folder.address(), &patient()).unwrap()
+    fn session(&self) -> ExclusiveSession {
+        ExclusiveSession::connect_with(&self.folder.address(), &patient()).unwrap()
     }
 
     fn stop(mut self) {
@@ -210,7 +210,7 @@ fn missing_thread_at_start_names_the_limit() {
     let error = server.expect("failed");
     assert!(error.contains("cannot start a thread") && error.contains("ulimit -u"), "{error}");
     server.expect("listening");
-    let mut session = Session::connect_with(&folder.address(), &patient()).unwrap();
+    let mut session = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
     assert_eq!(session.call(0, b"recovered").unwrap().to_vec(), b"recovered");
     drop(session);
     server.write_line("stop");
@@ -222,13 +222,13 @@ fn runs_short_of_threads(folder: &Folder, mut server: Process, limit: impl Fn(&m
     server.expect("listening");
     let address = folder.address();
     let (channel, mut session) = within(PATIENCE, "clients", move || {
-        let channel = Channel::connect_with(&address, &patient()).unwrap();
-        let session = Session::connect_with(&address, &patient()).unwrap();
+        let channel = Session::connect_with(&address, &patient()).unwrap();
+        let session = ExclusiveSession::connect_with(&address, &patient()).unwrap();
         (channel, session)
     });
     // The client has a thread for one stream, and the memory that it needs.
     let mut stream = channel.open(ECHO, None).unwrap();
-    let serves = |stream: &mut Stream, session: &mut Session| {
+    let serves = |stream: &mut Stream, session: &mut ExclusiveSession| {
         for len in [1, 105, 5_000] {
             assert_echoes(stream, &vec![7; len]);
             assert_eq!(channel.call(0, &vec![8; len]).unwrap().to_vec(), vec![8; len]);
@@ -242,7 +242,7 @@ fn runs_short_of_threads(folder: &Folder, mut server: Process, limit: impl Fn(&m
         assert_eq!(reset_code(&mut refused), ErrorCode::Overloaded);
         serves(&mut stream, &mut session);
     }
-    let mut late = Session::connect_with(&folder.address(), &patient()).unwrap();
+    let mut late = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
     assert_eq!(late.call(0, b"let in").unwrap().to_vec(), b"let in");
     limit(&mut server, false);
     let mut another = channel.open(ECHO, None).unwrap();
@@ -449,7 +449,7 @@ fn metadata_is_accepted_only_where_streams_are() {
     let server = Server::bind(&folder.address()).unwrap();
     let stopper = server.stopper();
     let serving = thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
-    let channel = Channel::connect_with(&folder.address(), &patient()).unwrap();
+    let channel = Session::connect_with(&folder.address(), &patient()).unwrap();
     let error = channel.call_with_metadata(0, b"block", b"body").map(drop).unwrap_err();
     assert!(matches!(error, CallError::TooMuchMetadata { limit: 0, .. }), "{error}");
     let error = channel.open(0, None).map(drop).unwrap_err();
@@ -545,7 +545,7 @@ fn reply_reaches_sleeping_channel_before_handler_returns() {
         }
     });
     let channel =
-        Channel::connect_with(&folder.address(), &patient().wait(WaitPolicy::Park)).unwrap();
+        Session::connect_with(&folder.address(), &patient().wait(WaitPolicy::Park)).unwrap();
     for _ in 0..10 {
         assert_eq!(channel.call(0, b"").unwrap().to_vec(), b"at once");
         sender.send(()).unwrap();

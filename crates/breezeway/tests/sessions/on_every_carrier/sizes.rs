@@ -1,7 +1,8 @@
 //! Messages of every size class, between two processes, with their content checked byte by byte.
 
 use breezeway::{
-    Call, CallError, ErrorCode, Message, ServerOptions, Session, SessionOptions, WaitPolicy,
+    Call, CallError, ErrorCode, ExclusiveSession, Message, ServerOptions, SessionOptions,
+    WaitPolicy,
 };
 
 use crate::support::content::{Random, message};
@@ -47,18 +48,26 @@ fn options(policy: WaitPolicy) -> SessionOptions {
 }
 
 /// The ways to fill a request.
-fn call_with_slice(session: &mut Session, method: u32, request: &[u8]) -> Vec<u8> {
+fn call_with_slice(session: &mut ExclusiveSession, method: u32, request: &[u8]) -> Vec<u8> {
     session.call(method, request).unwrap().to_vec()
 }
 
-fn call_with_reserved_bytes(session: &mut Session, method: u32, request: &[u8]) -> Vec<u8> {
+fn call_with_reserved_bytes(
+    session: &mut ExclusiveSession,
+    method: u32,
+    request: &[u8],
+) -> Vec<u8> {
     let mut space = session.reserve(request.len()).unwrap();
     assert_eq!(space.bytes_mut().len(), request.len());
     space.bytes_mut().copy_from_slice(request);
     space.call(method).unwrap().to_vec()
 }
 
-fn call_with_reserved_writes(session: &mut Session, method: u32, request: &[u8]) -> Vec<u8> {
+fn call_with_reserved_writes(
+    session: &mut ExclusiveSession,
+    method: u32,
+    request: &[u8],
+) -> Vec<u8> {
     let mut space = session.reserve(request.len()).unwrap();
     let (first, rest) = request.split_at(request.len() / 3);
     space.write(first.len(), rest);
@@ -66,19 +75,19 @@ fn call_with_reserved_writes(session: &mut Session, method: u32, request: &[u8])
     space.call(method).unwrap().to_vec()
 }
 
-fn call_pipelined(session: &mut Session, method: u32, request: &[u8]) -> Vec<u8> {
+fn call_pipelined(session: &mut ExclusiveSession, method: u32, request: &[u8]) -> Vec<u8> {
     let call = session.send(method, request).unwrap();
     let reply = session.receive().unwrap();
     assert_eq!(reply.call(), call);
     reply.to_vec()
 }
 
-type Way = fn(&mut Session, u32, &[u8]) -> Vec<u8>;
+type Way = fn(&mut ExclusiveSession, u32, &[u8]) -> Vec<u8>;
 const WAYS: [Way; 4] =
     [call_with_slice, call_with_reserved_bytes, call_with_reserved_writes, call_pipelined];
 
 /// Every size there and back, each time by another way and with another content.
-fn echo_every_size(session: &mut Session, sizes: impl Iterator<Item = usize>) {
+fn echo_every_size(session: &mut ExclusiveSession, sizes: impl Iterator<Item = usize>) {
     for (round, size) in sizes.enumerate() {
         for (turn, method) in [ECHO, ECHO_COPY, ECHO_SLICE].into_iter().enumerate() {
             let request = message((round * 3 + turn) as u64, size);
@@ -293,7 +302,8 @@ fn truncated_requests_and_replies_arrive_shortened() {
             })
         });
         let mut session =
-            Session::connect_with(&folder.address(), &options(WaitPolicy::Adaptive)).unwrap();
+            ExclusiveSession::connect_with(&folder.address(), &options(WaitPolicy::Adaptive))
+                .unwrap();
         for (number, len) in SIZES.into_iter().enumerate() {
             let request = message(number as u64, len);
             let mut space = session.reserve(MEBIBYTE).unwrap();
@@ -353,7 +363,8 @@ fn leased_request_is_readable_while_reply_is_written() {
             })
         });
         let mut session =
-            Session::connect_with(&folder.address(), &options(WaitPolicy::Adaptive)).unwrap();
+            ExclusiveSession::connect_with(&folder.address(), &options(WaitPolicy::Adaptive))
+                .unwrap();
         for (number, len) in SIZES.into_iter().enumerate() {
             for first in 0..4 {
                 let mut request = message(number as u64, len).to_vec();

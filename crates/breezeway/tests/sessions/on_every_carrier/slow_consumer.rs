@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use breezeway::Session;
+use breezeway::ExclusiveSession;
 
 use crate::support::content::Random;
 use crate::support::server::{self, SINK, session_options, sinkable, tally};
@@ -21,7 +21,7 @@ const ON_THEIR_WAY: u64 = 4096;
 /// and their number at the end.
 fn produce(settings: &Settings) {
     let address = settings.get("address");
-    let mut session = Session::connect_with(&address, &session_options(settings)).unwrap();
+    let mut session = ExclusiveSession::connect_with(&address, &session_options(settings)).unwrap();
     let time = Duration::from_millis(settings.get("milliseconds"));
     let (start, mut random, mut sent) = (Instant::now(), Random::new(7), 0);
     let mut post_until = |end: Duration| {
@@ -68,7 +68,7 @@ fn fast_producer_keeps_slow_consumers_pace_and_memory() {
     }
     println!("{sent} messages in {took} ms; held {warm:?} bytes, later {late:?}");
     // The reply comes behind all of them.
-    let mut other = Session::connect_with(&server.address(), &patient()).unwrap();
+    let mut other = ExclusiveSession::connect_with(&server.address(), &patient()).unwrap();
     server::assert_serves(&mut other);
     producer.write_line("go");
     producer.succeeds();

@@ -3,8 +3,8 @@
 use std::thread::JoinHandle;
 
 use breezeway::{
-    Call, Channel, ConnectError, Handled, Monitor, Server, ServerOptions, Session, SessionOptions,
-    Stopper,
+    Call, ConnectError, ExclusiveSession, Handled, Monitor, Server, ServerOptions, Session,
+    SessionOptions, Stopper,
 };
 
 use crate::support::{Folder, PATIENCE, connect, eventually, patient, within};
@@ -85,11 +85,11 @@ fn both_ends_agree_and_server_sums_outlive_session() {
 fn streams_that_are_open_are_counted_while_they_are() {
     let folder = Folder::new();
     let watched = Watched::start(&folder, ServerOptions::new());
-    let channel = Channel::connect_with(&folder.address(), &patient()).unwrap();
-    let mut stream = channel.open(0, None).unwrap();
+    let shared = Session::connect_with(&folder.address(), &patient()).unwrap();
+    let mut stream = shared.open(0, None).unwrap();
     stream.send(b"hello").unwrap();
     assert_eq!(stream.receive().unwrap().unwrap().to_vec(), b"hello");
-    let totals = channel.stats().totals;
+    let totals = shared.stats().totals;
     assert_eq!((totals.streams, totals.messages_received), (1, 1));
     assert_eq!(totals.bytes_sent, totals.bytes_received);
     let server = || watched.monitor.stats().totals;
@@ -97,7 +97,7 @@ fn streams_that_are_open_are_counted_while_they_are() {
     eventually("the server has counted", || (server().streams, server().messages_sent) == (1, 1));
     stream.finish().unwrap();
     eventually("the stream ends", || (server().streams, server().ends_sent) == (0, 1));
-    drop((stream, channel));
+    drop((stream, shared));
     watched.stop();
 }
 
@@ -106,7 +106,8 @@ fn clients_that_get_no_session_are_counted_by_the_reason() {
     let folder = Folder::new();
     let watched = Watched::start(&folder, ServerOptions::new().max_sessions(1));
     let _session = connect(&folder);
-    let refused = Session::connect_with(&folder.address(), &patient()).err().expect("there is one");
+    let refused =
+        ExclusiveSession::connect_with(&folder.address(), &patient()).err().expect("there is one");
     assert!(refused.to_string().contains("max_sessions allows no more"), "{refused}");
     eventually("it is counted", || watched.monitor.stats().beyond_limit == 1);
     watched.stop();
@@ -114,8 +115,9 @@ fn clients_that_get_no_session_are_counted_by_the_reason() {
     let folder = Folder::new();
     let options = ServerOptions::new().authorize(|_peer| Err("nobody today".to_owned()));
     let watched = Watched::start(&folder, options);
-    let denied =
-        Session::connect_with(&folder.address(), &patient()).err().expect("nobody is served");
+    let denied = ExclusiveSession::connect_with(&folder.address(), &patient())
+        .err()
+        .expect("nobody is served");
     assert!(denied.to_string().contains("nobody today"), "{denied}");
     eventually("it is counted", || watched.monitor.stats().denied == 1);
     assert_eq!(watched.monitor.stats().opened, 0);
@@ -130,8 +132,9 @@ mod by_file {
         let folder = Folder::new();
         let watched = Watched::start(&folder, ServerOptions::new().max_sessions_of_user(2));
         let (one, _other) = (connect(&folder), connect(&folder));
-        let refused =
-            Session::connect_with(&folder.address(), &patient()).err().expect("there are two");
+        let refused = ExclusiveSession::connect_with(&folder.address(), &patient())
+            .err()
+            .expect("there are two");
         let user = rustix::process::geteuid().as_raw();
         let reason = format!(
             "sessions of user {user} open: 2; the server's max_sessions_of_user allows no more"
@@ -140,7 +143,7 @@ mod by_file {
         eventually("it is counted", || watched.monitor.stats().beyond_user_limit == 1);
         drop(one);
         eventually("there is room again", || {
-            match Session::connect_with(&folder.address(), &SessionOptions::new()) {
+            match ExclusiveSession::connect_with(&folder.address(), &SessionOptions::new()) {
                 Ok(_) => true,
                 Err(ConnectError::Handshake(_)) => false,
                 Err(error) => panic!("{error}"),

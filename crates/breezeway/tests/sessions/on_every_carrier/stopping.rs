@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use breezeway::{
-    Call, CallError, Channel, HandlerError, Replied, ServerOptions, Session, SessionOptions,
-    WaitPolicy,
+    Call, CallError, ExclusiveSession, HandlerError, Replied, ServerOptions, Session,
+    SessionOptions, WaitPolicy,
 };
 
 use crate::support::carrier::is_absent;
@@ -108,18 +108,18 @@ fn channel_to_stopping_server_gets_only_its_last_reply() {
         let settings = settings.with("offload", 2).with("drain", PATIENCE.as_millis());
         let mut server = Server::start(settings);
         let options = SessionOptions::new().wait(policy).handshake_timeout(PATIENCE);
-        let channel = Channel::connect_with(&server.address(), &options).unwrap();
+        let shared = Session::connect_with(&server.address(), &options).unwrap();
         let last = {
-            let channel = channel.clone();
-            std::thread::spawn(move || channel.call(GIVE_GATED, &ask_for(3, 5000)))
+            let shared = shared.clone();
+            std::thread::spawn(move || shared.call(GIVE_GATED, &ask_for(3, 5000)))
         };
         server.process.expect("waiting");
         server.process.write_line("stop");
-        let channel = within(PATIENCE, "the news", move || {
+        let shared = within(PATIENCE, "the news", move || {
             loop {
-                match channel.call(ECHO, b"hi") {
+                match shared.call(ECHO, b"hi") {
                     Ok(reply) => assert_eq!(reply.to_vec(), b"hi"),
-                    Err(CallError::GoingAway) => return channel,
+                    Err(CallError::GoingAway) => return shared,
                     Err(other) => panic!("{policy:?}: {other:?}"),
                 }
             }
@@ -128,7 +128,7 @@ fn channel_to_stopping_server_gets_only_its_last_reply() {
         let reply = within(PATIENCE, "the last reply", move || last.join().unwrap().unwrap());
         assert!(reply.to_vec() == message(3, 5000));
         server.process.expect("served");
-        assert!(channel.call(ECHO, b"hi").is_err());
+        assert!(shared.call(ECHO, b"hi").is_err());
         server.process.succeeds();
     }
 }
@@ -193,7 +193,7 @@ fn clients_before_serve_wait_in_the_backlog() {
     let address = folder.address();
     let client = std::thread::spawn(move || {
         let options = patient();
-        let mut session = Session::connect_with(&address, &options).unwrap();
+        let mut session = ExclusiveSession::connect_with(&address, &options).unwrap();
         session.call(ECHO, b"early").unwrap().to_vec()
     });
     let serving = std::thread::spawn(move || server.serve(echo));
@@ -209,7 +209,7 @@ fn a_server_that_is_dropped_without_serving_removes_its_socket() {
     let server = breezeway::Server::bind(&folder.address()).unwrap();
     assert_eq!(folder.socket().exists(), has_socket_file());
     drop(server);
-    let error = Session::connect(&folder.address()).err().unwrap();
+    let error = ExclusiveSession::connect(&folder.address()).err().unwrap();
     assert!(is_absent(&error), "{error:?}");
 }
 
@@ -243,13 +243,13 @@ fn policy_panic_does_not_stall_the_server() {
     let serving = std::thread::spawn(move || server.serve(echo));
     let address = folder.address();
     let refused = within(PATIENCE, "the error", move || {
-        Session::connect_with(&address, &patient()).map(drop)
+        ExclusiveSession::connect_with(&address, &patient()).map(drop)
     });
     assert!(refused.is_err(), "a client whose policy panicked is not let in");
     // The server either continues, or ends with an error.
     let address = folder.address();
     let next = within(PATIENCE, "the next client", move || {
-        Session::connect_with(&address, &patient()).map(drop)
+        ExclusiveSession::connect_with(&address, &patient()).map(drop)
     });
     if next.is_err() {
         eventually("the server ends", || serving.is_finished());
@@ -282,12 +282,12 @@ fn an_error_whose_words_panic_fails_its_call_and_not_the_server() {
             _ => Err(Unspeakable.into()),
         })
     });
-    let mut session = Session::connect_with(&folder.address(), &patient()).unwrap();
+    let mut session = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
     let error = within(PROMPT, "the failure", move || session.call(1, b"hi").map(drop));
     assert!(error.is_err());
     let address = folder.address();
     within(PROMPT, "a call of the next client", move || {
-        let mut session = Session::connect_with(&address, &patient()).unwrap();
+        let mut session = ExclusiveSession::connect_with(&address, &patient()).unwrap();
         assert_eq!(session.call(ECHO, b"hi").unwrap().to_vec(), b"hi");
     });
     stopper.stop();

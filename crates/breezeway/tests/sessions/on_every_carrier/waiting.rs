@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use breezeway::{CallError, Session, SessionOptions, WaitPolicy};
+use breezeway::{CallError, ExclusiveSession, SessionOptions, WaitPolicy};
 
 use crate::support::content::{Random, message};
 use crate::support::server::{
@@ -340,7 +340,7 @@ fn reply_wait_for_memory_ends_at_either_timeout() {
 /// The role: a session that was used and then is not.
 fn idle(settings: &Settings) {
     let options = server::session_options(settings);
-    let mut session = Session::connect_with(&settings.get("address"), &options).unwrap();
+    let mut session = ExclusiveSession::connect_with(&settings.get("address"), &options).unwrap();
     assert_serves(&mut session);
     say("idle");
     while let Some(line) = hear() {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
 
-use breezeway::{CallError, PayloadMemory, Session, SessionOptions};
+use breezeway::{CallError, ExclusiveSession, PayloadMemory, SessionOptions};
 
 use crate::support::content::{Random, noise};
 use crate::support::server::{self, ECHO, assert_serves, session_options};
@@ -39,7 +39,7 @@ fn steady_len(random: &mut Random) -> usize {
 /// A client that echoes messages of random lengths, and compares them, without taking memory of its
 /// own.
 struct Steady {
-    session: Session,
+    session: ExclusiveSession,
     random: Random,
     noise: Vec<u8>,
     received: Vec<u8>,
@@ -49,7 +49,7 @@ struct Steady {
 impl Steady {
     fn new(settings: &Settings) -> Self {
         let address = settings.get("address");
-        let session = Session::connect_with(&address, &session_options(settings)).unwrap();
+        let session = ExclusiveSession::connect_with(&address, &session_options(settings)).unwrap();
         let mut random = Random::new(settings.get("seed"));
         let words = (LONGEST + 64 * STARTS as usize) / 8;
         let noise = noise(&mut random, words);
@@ -189,7 +189,7 @@ const FIRST: usize = 64 * 1024;
 /// added so far.
 fn back_and_forth(settings: &Settings) {
     let options = session_options(settings);
-    let mut session = Session::connect_with(&settings.get("address"), &options).unwrap();
+    let mut session = ExclusiveSession::connect_with(&settings.get("address"), &options).unwrap();
     let large = vec![7; MEBIBYTE];
     say("connected");
     while hear().is_some() {

@@ -5,7 +5,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 
 use breezeway::{
-    Address, Carrier, ConnectError, HandshakeError, Place, Refusal, ServeError, Session,
+    Address, Carrier, ConnectError, ExclusiveSession, HandshakeError, Place, Refusal, ServeError,
     SessionOptions,
 };
 
@@ -33,19 +33,21 @@ fn server_at(places: impl IntoIterator<Item = Place>) -> Server {
 }
 
 #[track_caller]
-fn connect(address: &Address) -> Session {
-    Session::connect_with(address, &patient()).expect("one of the places works")
+fn connect(address: &Address) -> ExclusiveSession {
+    ExclusiveSession::connect_with(address, &patient()).expect("one of the places works")
 }
 
 #[track_caller]
 fn connect_error(address: &Address) -> ConnectError {
     let address = address.clone();
-    within(PROMPT, "the error", move || Session::connect(&address).err().expect("no session"))
+    within(PROMPT, "the error", move || {
+        ExclusiveSession::connect(&address).err().expect("no session")
+    })
 }
 
 /// Returns the carrier that the server reports for a call.
 #[track_caller]
-fn carrier_of_a_call(session: &mut Session) -> String {
+fn carrier_of_a_call(session: &mut ExclusiveSession) -> String {
     let known = String::from_utf8(session.call(CARRIER, &[]).unwrap().to_vec()).unwrap();
     known.split(' ').next().unwrap_or_default().to_owned()
 }
@@ -83,7 +85,8 @@ fn sessions_on_all_carriers_share_one_worker_under_every_policy() {
             .iter()
             .map(|place| {
                 let options = patient().wait(policy);
-                let mut session = Session::connect_with(&place.clone().into(), &options).unwrap();
+                let mut session =
+                    ExclusiveSession::connect_with(&place.clone().into(), &options).unwrap();
                 std::thread::spawn(move || (0..100).for_each(|_| assert_serves(&mut session)))
             })
             .collect();
@@ -191,7 +194,8 @@ fn a_limit_of_sessions_counts_those_of_all_carriers() {
     let server = Server::start(Settings::new().with("address", address).with("sessions", 2));
     let _two = [connect(&places[0].clone().into()), connect(&places[1].clone().into())];
     for place in places {
-        let error = Session::connect_with(&place.into(), &patient()).err().unwrap().to_string();
+        let error =
+            ExclusiveSession::connect_with(&place.into(), &patient()).err().unwrap().to_string();
         assert!(error.contains("max_sessions"), "{error}");
     }
     drop(server);
@@ -292,7 +296,7 @@ fn user_policy_refuses_tcp_clients() {
     let address: Address = [unix.clone(), tcp.clone()].into_iter().collect();
     let _server = Server::start(Settings::new().with("address", address).with("only", user));
     assert_serves(&mut connect(&unix.into()));
-    match Session::connect_with(&tcp.into(), &patient()).err() {
+    match ExclusiveSession::connect_with(&tcp.into(), &patient()).err() {
         Some(ConnectError::Handshake(HandshakeError::Refused { status, reason })) => {
             assert_eq!(status, Refusal::Denied as u32);
             assert!(reason.contains("is served"), "{reason}");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use breezeway::{
-    CallError, Carrier, ConnectError, HandshakeError, Session, SessionOptions, WaitPolicy,
+    CallError, Carrier, ConnectError, ExclusiveSession, HandshakeError, SessionOptions, WaitPolicy,
 };
 use breezeway_adversary::Connection;
 use breezeway_adversary::native::frame::{self, Header, greet, request, welcome};
@@ -41,7 +41,7 @@ fn client_of(
     carrier: Carrier,
     options: &SessionOptions,
     act: impl FnOnce(&mut Connection) + Send + 'static,
-) -> (Session, std::thread::JoinHandle<Connection>) {
+) -> (ExclusiveSession, std::thread::JoinHandle<Connection>) {
     let folder = Folder::on(carrier);
     let listener = raw::listen(&folder.address());
     let acting = std::thread::spawn(move || {
@@ -51,7 +51,7 @@ fn client_of(
         peer
     });
     let options = options.clone().handshake_timeout(PATIENCE);
-    (Session::connect_with(&folder.address(), &options).unwrap(), acting)
+    (ExclusiveSession::connect_with(&folder.address(), &options).unwrap(), acting)
 }
 
 // ---- a client that does not read ----
@@ -485,7 +485,9 @@ fn reset_during_connect_is_reported_as_closed() {
         }
     });
     for number in 0..500 {
-        let error = Session::connect_with(&folder.address(), &patient()).err().expect("no session");
+        let error = ExclusiveSession::connect_with(&folder.address(), &patient())
+            .err()
+            .expect("no session");
         let closed = matches!(error, ConnectError::Handshake(HandshakeError::Closed));
         assert!(closed, "{number}: {error:?}");
     }

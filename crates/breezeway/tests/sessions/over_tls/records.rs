@@ -10,7 +10,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, CallError, Carrier, ForeignConnection, ServerOptions, Session, Tls};
+use breezeway::{
+    Address, CallError, Carrier, ExclusiveSession, ForeignConnection, ServerOptions, Tls,
+};
 use breezeway_adversary::certificates::Valid;
 use breezeway_adversary::records::Records;
 use rustix::net::sockopt::{
@@ -299,7 +301,7 @@ fn deadlines_pass_while_records_without_plaintext_come() {
             let (address, told, begun, acting) =
                 with_tickets_without_end(config.clone(), echo.port());
             let options = session(all.client()).wait(policy);
-            let mut session = Session::connect_with(&address, &options).unwrap();
+            let mut session = ExclusiveSession::connect_with(&address, &options).unwrap();
             assert_eq!(session.call(0, b"hello").unwrap().to_vec(), b"hello");
             told.store(true, Ordering::Relaxed);
             wait_for(&begun, PATIENCE).unwrap();

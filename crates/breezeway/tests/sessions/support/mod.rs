@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use breezeway::{Address, Carrier, Place, Session, SessionOptions, WaitPolicy};
+use breezeway::{Address, Carrier, ExclusiveSession, Place, SessionOptions, WaitPolicy};
 use tempfile::TempDir;
 
 pub(crate) use breezeway_adversary::PATIENCE;
@@ -90,8 +90,8 @@ impl Folder {
 
 /// A session with the server in this folder, with default options.
 #[track_caller]
-pub(crate) fn connect(folder: &Folder) -> Session {
-    Session::connect_with(&folder.address(), &patient()).expect("the server listens")
+pub(crate) fn connect(folder: &Folder) -> ExclusiveSession {
+    ExclusiveSession::connect_with(&folder.address(), &patient()).expect("the server listens")
 }
 
 /// Waits until something that counts has stopped counting: its thread is stuck, or was not

@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use breezeway::{
-    Address, Call, Carrier, Handler, HandlerError, Replied, ServerOptions, Session, SessionOptions,
-    WaitPolicy,
+    Address, Call, Carrier, ExclusiveSession, Handler, HandlerError, Replied, ServerOptions,
+    SessionOptions, WaitPolicy,
 };
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -426,9 +426,9 @@ impl Server {
 
     /// Opens a session, however long the machine takes for it.
     #[track_caller]
-    pub(crate) fn connect(&self, options: &SessionOptions) -> Session {
+    pub(crate) fn connect(&self, options: &SessionOptions) -> ExclusiveSession {
         let options = options.clone().handshake_timeout(PATIENCE);
-        Session::connect_with(&self.address(), &options).expect("the server is there")
+        ExclusiveSession::connect_with(&self.address(), &options).expect("the server is there")
     }
 
     /// Returns the resources of sessions that the server has at rest: descriptors, and mapped
@@ -481,14 +481,14 @@ impl Server {
 
 /// The `u64`s of a tally: count, disordered, corrupt.
 #[track_caller]
-pub(crate) fn tally(session: &mut Session) -> [u64; 3] {
+pub(crate) fn tally(session: &mut ExclusiveSession) -> [u64; 3] {
     let reply = session.call(TALLY, &[]).expect("the server is there");
     [0, 8, 16].map(|at| reply.bytes().u64_le_at(at).expect("three numbers"))
 }
 
 /// Asserts that a session works.
 #[track_caller]
-pub(crate) fn assert_serves(session: &mut Session) {
+pub(crate) fn assert_serves(session: &mut ExclusiveSession) {
     for (number, len) in [(1, 10), (2, 100), (3, 10_000)] {
         let request = message(number, len);
         let reply = session.call(ECHO, request).expect("the session goes on");
@@ -500,6 +500,6 @@ pub(crate) fn assert_serves(session: &mut Session) {
 #[track_caller]
 pub(crate) fn assert_takes_clients(address: &Address) {
     let mut session =
-        Session::connect_with(address, &patient()).expect("the server takes new clients");
+        ExclusiveSession::connect_with(address, &patient()).expect("the server takes new clients");
     assert_serves(&mut session);
 }

@@ -1,8 +1,8 @@
-//! An exclusive client, [`Session`], and a scripted server.
+//! An exclusive client, [`ExclusiveSession`], and a scripted server.
 
 use std::time::Duration;
 
-use breezeway::{CallError, Carrier, ErrorCode, Session, SessionOptions};
+use breezeway::{CallError, Carrier, ErrorCode, ExclusiveSession, SessionOptions};
 
 use super::script::{Entry, Offer, Script, meanwhile, pattern};
 use super::{SHM, SOCKETS, Trace, compare};
@@ -45,19 +45,19 @@ impl Setting {
     }
 }
 
-fn open(carrier: Carrier, setting: &Setting) -> (Session, Script) {
+fn open(carrier: Carrier, setting: &Setting) -> (ExclusiveSession, Script) {
     let folder = Folder::on(carrier);
     let listener = raw::listen(&folder.address());
     std::thread::scope(|scope| {
         let accept = || Script::server(listener.accept().unwrap(), carrier, setting.server);
         let peer = scope.spawn(accept);
-        let client = Session::connect_with(&folder.address(), &setting.options()).unwrap();
+        let client = ExclusiveSession::connect_with(&folder.address(), &setting.options()).unwrap();
         (client, peer.join().unwrap())
     })
 }
 
 /// A conversation: its name, its setting, and what both sides do.
-type Conversation = (&'static str, Setting, fn(Session, &mut Script));
+type Conversation = (&'static str, Setting, fn(ExclusiveSession, &mut Script));
 
 fn record(carrier: Carrier) -> Trace {
     let on_carrier = |setting: &Setting| carrier == Carrier::Shm || !setting.only_shm;
@@ -82,7 +82,7 @@ fn session_on_sockets_sends_recorded_entries() {
 }
 
 /// A call, and its reply.
-fn calls(client: &mut Session, peer: &mut Script, request: &[u8], reply: &[u8]) {
+fn calls(client: &mut ExclusiveSession, peer: &mut Script, request: &[u8], reply: &[u8]) {
     let answers = |peer: &mut Script| {
         let asked = peer.reads(1);
         peer.sends(Entry::reply(asked.stream, reply));

@@ -1,5 +1,5 @@
 //! A server of exclusive sessions, and a scripted client: a [`Server`]'s worker, and in shared
-//! memory also a [`ServerSession`] that a thread serves alone.
+//! memory also a [`ExclusiveServerSession`] that a thread serves alone.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use breezeway::{
-    Call, Carrier, ErrorCode, Handled, HandlerError, OwnedCall, Server, ServerOptions,
-    ServerSession, SessionOptions, Stopper, Stream,
+    Call, Carrier, ErrorCode, ExclusiveServerSession, Handled, HandlerError, OwnedCall, Server,
+    ServerOptions, SessionOptions, Stopper, Stream,
 };
 use breezeway_adversary::Connection;
 
@@ -172,7 +172,7 @@ fn record_alone(conversations: &[Conversation]) -> Trace {
         let (sender, deferred) = channel();
         let options = setting.session();
         let serving = std::thread::spawn(move || {
-            let session = ServerSession::from_socket(ours.into(), &options).unwrap();
+            let session = ExclusiveServerSession::from_socket(ours.into(), &options).unwrap();
             // The trace shows the end of the session.
             let _ = session.serve(&handler(sender));
         });

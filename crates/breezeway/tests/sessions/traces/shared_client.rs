@@ -1,4 +1,4 @@
-//! A shared client, [`Channel`], and a scripted server. A [`Driver`] takes its turns on this
+//! A shared client, [`Session`], and a scripted server. A [`Driver`] takes its turns on this
 //! thread.
 
 use std::future::Future;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use breezeway::{
-    CallError, Carrier, Channel, Driver, ErrorCode, Message, PendingCall, SessionOptions, Stream,
+    CallError, Carrier, Driver, ErrorCode, Message, PendingCall, Session, SessionOptions, Stream,
     StreamError,
 };
 
@@ -52,9 +52,9 @@ impl Setting {
     }
 }
 
-/// A channel, with a driver that is dropped last.
+/// A shared, with a driver that is dropped last.
 struct Client {
-    channel: Channel,
+    shared: Session,
     driver: Driver,
 }
 
@@ -77,24 +77,24 @@ fn connect<T: Send>(
 type Conversation = (&'static str, Setting, fn(Client, &mut Script));
 
 /// One that has no driver: threads that wait take the turns.
-type Undriven = (&'static str, Setting, fn(Channel, &mut Script));
+type Undriven = (&'static str, Setting, fn(Session, &mut Script));
 
 fn record(carrier: Carrier) -> Trace {
     let on_carrier = |setting: &Setting| carrier == Carrier::Shm || !setting.only_shm;
     let mut trace = Trace::new();
     for (name, setting, play) in CONVERSATIONS.iter().filter(|(_, set, _)| on_carrier(set)) {
-        let ((channel, driver), mut peer) = connect(carrier, setting, |address, options| {
-            Channel::connect_driven(address, options).unwrap()
+        let ((shared, driver), mut peer) = connect(carrier, setting, |address, options| {
+            Session::connect_driven(address, options).unwrap()
         });
-        play(Client { channel, driver }, &mut peer);
+        play(Client { shared, driver }, &mut peer);
         peer.reads_end();
         trace.push((name, peer.into_lines()));
     }
     for (name, setting, play) in UNDRIVEN.iter().filter(|(_, set, _)| on_carrier(set)) {
-        let (channel, mut peer) = connect(carrier, setting, |address, options| {
-            Channel::connect_with(address, options).unwrap()
+        let (shared, mut peer) = connect(carrier, setting, |address, options| {
+            Session::connect_with(address, options).unwrap()
         });
-        play(channel, &mut peer);
+        play(shared, &mut peer);
         peer.reads_end();
         trace.push((name, peer.into_lines()));
     }
@@ -156,7 +156,7 @@ impl Client {
         request: &[u8],
         time: Option<Duration>,
     ) -> PendingCall {
-        let call = self.channel.poll_start_call(&mut now(), METHOD, metadata, request, time);
+        let call = self.shared.poll_start_call(&mut now(), METHOD, metadata, request, time);
         let call = ready(call).unwrap();
         self.turn();
         call
@@ -178,13 +178,13 @@ impl Client {
 
     #[track_caller]
     fn posts(&mut self, message: &[u8]) {
-        assert!(self.channel.try_post(METHOD, message).unwrap());
+        assert!(self.shared.try_post(METHOD, message).unwrap());
         self.turn();
     }
 
     #[track_caller]
     fn opens(&mut self, metadata: Option<&[u8]>) -> Stream {
-        let stream = ready(self.channel.poll_open(&mut now(), METHOD, metadata, None)).unwrap();
+        let stream = ready(self.shared.poll_open(&mut now(), METHOD, metadata, None)).unwrap();
         self.turn();
         stream
     }
@@ -254,28 +254,28 @@ const CONVERSATIONS: &[Conversation] = &[
         peer.notes_bits();
     }),
     ("reserved space, cut, given back and sent", USUAL, |mut client, peer| {
-        drop(client.channel.try_reserve(KIBIBYTE).unwrap());
-        let mut space = client.channel.try_reserve(KIBIBYTE).unwrap();
+        drop(client.shared.try_reserve(KIBIBYTE).unwrap());
+        let mut space = client.shared.try_reserve(KIBIBYTE).unwrap();
         space.write(0, &pattern(4, KIBIBYTE));
         space.truncate(500);
-        let started = client.channel.poll_start_call_space(&mut now(), METHOD, &mut space, None);
+        let started = client.shared.poll_start_call_space(&mut now(), METHOD, &mut space, None);
         let call = ready(started).unwrap();
         client.turn();
         let asked = peer.reads(1);
-        let mut space = client.channel.try_reserve(40).unwrap();
+        let mut space = client.shared.try_reserve(40).unwrap();
         space.bytes_mut().copy_from_slice(&pattern(5, 40));
-        ready(client.channel.poll_post_space(&mut now(), METHOD, &mut space)).unwrap();
+        ready(client.shared.poll_post_space(&mut now(), METHOD, &mut space)).unwrap();
         client.turn();
         peer.reads(1);
         peer.sends(Entry::reply(asked.stream, b"taken").releasing(&asked));
         client.ends(call).unwrap();
     }),
     ("entries of one turn", USUAL, |mut client, peer| {
-        let first = client.channel.poll_start_call(&mut now(), 1, None, b"one", None);
+        let first = client.shared.poll_start_call(&mut now(), 1, None, b"one", None);
         let first = ready(first).unwrap();
-        assert!(client.channel.try_post(2, b"two").unwrap());
+        assert!(client.shared.try_post(2, b"two").unwrap());
         let bytes = pattern(6, KIBIBYTE);
-        let second = client.channel.poll_start_call(&mut now(), 3, None, &bytes, None);
+        let second = client.shared.poll_start_call(&mut now(), 3, None, &bytes, None);
         let second = ready(second).unwrap();
         client.turn();
         peer.reads(3);
@@ -308,7 +308,7 @@ const CONVERSATIONS: &[Conversation] = &[
     }),
     ("as many calls in flight as there may be", FEW_SLOTS, |mut client, peer| {
         let mut calls: Vec<_> = (0..4).map(|_| client.begins(None, b"call")).collect();
-        let fifth = client.channel.poll_start_call(&mut now(), METHOD, None, b"call", None);
+        let fifth = client.shared.poll_start_call(&mut now(), METHOD, None, b"call", None);
         assert!(fifth.is_pending());
         client.posts(b"not in flight");
         peer.reads(5);
@@ -333,9 +333,9 @@ const CONVERSATIONS: &[Conversation] = &[
     }),
     ("a request beyond the cap", USUAL, |mut client, peer| {
         let request = pattern(1, (1 << 20) + 1);
-        let refused = client.channel.try_post(METHOD, &request);
+        let refused = client.shared.try_post(METHOD, &request);
         assert!(matches!(refused, Err(CallError::TooLarge { .. })));
-        let refused = client.channel.poll_start_call(&mut now(), METHOD, None, &request, None);
+        let refused = client.shared.poll_start_call(&mut now(), METHOD, None, &request, None);
         assert!(matches!(refused, Poll::Ready(Err(CallError::TooLarge { .. }))));
         client.calls(peer, b"next", b"reply");
     }),
@@ -349,7 +349,7 @@ const CONVERSATIONS: &[Conversation] = &[
         peer.sends(Entry::reply(3, &pattern(3, 100)).metadata(b"answer").releasing(&asked));
         client.ends(call).unwrap();
         let block = pattern(1, 65);
-        let long = client.channel.poll_start_call(&mut now(), METHOD, Some(&block), b"", None);
+        let long = client.shared.poll_start_call(&mut now(), METHOD, Some(&block), b"", None);
         assert!(matches!(long, Poll::Ready(Err(CallError::TooMuchMetadata { .. }))));
         peer.notes_bits();
     }),
@@ -361,7 +361,7 @@ const CONVERSATIONS: &[Conversation] = &[
             peer.sends(Entry::reply(asked.stream, b"reply"));
             client.ends(call).unwrap();
         }
-        let open = client.channel.poll_open(&mut now(), METHOD, None, Some(times[1]));
+        let open = client.shared.poll_open(&mut now(), METHOD, None, Some(times[1]));
         let mut stream = ready(open).unwrap();
         client.finishes(&mut stream);
         peer.reads(2);
@@ -385,7 +385,7 @@ const CONVERSATIONS: &[Conversation] = &[
         let call = client.begins(None, b"call");
         peer.reads(1);
         peer.sends(Entry::reply(1, b"reply"));
-        client.awaits(|client, _| match client.channel.stats().totals.ends_received {
+        client.awaits(|client, _| match client.shared.stats().totals.ends_received {
             0 => Poll::Pending,
             _ => Poll::Ready(()),
         });
@@ -405,9 +405,9 @@ const CONVERSATIONS: &[Conversation] = &[
             let lent = peer.reads(1);
             peer.releases(&lent);
         }
-        assert!(!client.channel.try_post(METHOD, b"no window").unwrap());
+        assert!(!client.shared.try_post(METHOD, b"no window").unwrap());
         peer.sends(Entry::window(0, 1, 40_000));
-        client.awaits(|client, _| match client.channel.try_post(METHOD, b"after").unwrap() {
+        client.awaits(|client, _| match client.shared.try_post(METHOD, b"after").unwrap() {
             true => Poll::Ready(()),
             false => Poll::Pending,
         });
@@ -421,9 +421,9 @@ const CONVERSATIONS: &[Conversation] = &[
             peer.reads_alike(32);
             client.turn();
         }
-        assert!(!client.channel.try_post(METHOD, b"no window").unwrap());
+        assert!(!client.shared.try_post(METHOD, b"no window").unwrap());
         peer.sends(Entry::window(0, 1024, 7 * 1024));
-        client.awaits(|client, _| match client.channel.try_post(METHOD, b"after").unwrap() {
+        client.awaits(|client, _| match client.shared.try_post(METHOD, b"after").unwrap() {
             true => Poll::Ready(()),
             false => Poll::Pending,
         });
@@ -451,14 +451,14 @@ const CONVERSATIONS: &[Conversation] = &[
         client.posts(&pattern(1, 40 * KIBIBYTE));
         let first = peer.reads(1);
         let bytes = pattern(2, 40 * KIBIBYTE);
-        let waits = client.channel.poll_start_call(&mut now(), METHOD, None, &bytes, None);
+        let waits = client.shared.poll_start_call(&mut now(), METHOD, None, &bytes, None);
         assert!(waits.is_pending());
         client.turn();
         client.posts(b"small");
         peer.reads(1);
         peer.releases(&first);
         let call = client
-            .awaits(|client, cx| client.channel.poll_start_call(cx, METHOD, None, &bytes, None));
+            .awaits(|client, cx| client.shared.poll_start_call(cx, METHOD, None, &bytes, None));
         let asked = peer.reads(1);
         peer.sends(Entry::reply(asked.stream, b"reply"));
         client.ends(call.unwrap()).unwrap();
@@ -483,7 +483,7 @@ const CONVERSATIONS: &[Conversation] = &[
     }),
     ("a stream of one entry each way", USUAL, |mut client, peer| {
         let (message, cx) = (Some(&b"asks"[..]), &mut now());
-        let open = client.channel.poll_open_with(cx, METHOD, None, message, true, None);
+        let open = client.shared.poll_open_with(cx, METHOD, None, message, true, None);
         let mut stream = ready(open).unwrap();
         client.turn();
         peer.reads(1);
@@ -601,7 +601,7 @@ const CONVERSATIONS: &[Conversation] = &[
     }),
     ("as many streams as the server allows", USUAL, |mut client, peer| {
         let streams = [client.opens(None), client.opens(None)];
-        let third = client.channel.poll_open(&mut now(), METHOD, None, None);
+        let third = client.shared.poll_open(&mut now(), METHOD, None, None);
         assert!(matches!(third, Poll::Ready(Err(StreamError::TooMany(2)))));
         peer.reads(2);
         drop(streams);
@@ -611,7 +611,7 @@ const CONVERSATIONS: &[Conversation] = &[
     ("a stream that the server opens", USUAL, |mut client, peer| {
         peer.sends(Entry::open(2, 9, b"asks"));
         let (method, mut stream) =
-            client.awaits(|client, cx| client.channel.poll_accept(cx)).unwrap();
+            client.awaits(|client, cx| client.shared.poll_accept(cx)).unwrap();
         assert_eq!(method, 9);
         assert_eq!(client.takes(&mut stream).unwrap().unwrap().to_vec(), b"asks");
         client.sends(&mut stream, b"answers");
@@ -643,9 +643,9 @@ const CONVERSATIONS: &[Conversation] = &[
         peer.sends(Entry::go_away());
         peer.sends(Entry::reply(1, b"served"));
         client.ends(call).unwrap();
-        let refused = client.channel.poll_start_call(&mut now(), METHOD, None, b"new", None);
+        let refused = client.shared.poll_start_call(&mut now(), METHOD, None, b"new", None);
         assert!(matches!(refused, Poll::Ready(Err(CallError::GoingAway))));
-        assert!(matches!(client.channel.try_post(METHOD, b"new"), Err(CallError::GoingAway)));
+        assert!(matches!(client.shared.try_post(METHOD, b"new"), Err(CallError::GoingAway)));
         client.sends(&mut stream, b"goes on");
         client.finishes(&mut stream);
         peer.reads(2);
@@ -675,7 +675,7 @@ const CONVERSATIONS: &[Conversation] = &[
         let call = client.begins(None, b"in flight");
         let mut stream = client.opens(None);
         client.sends(&mut stream, b"message");
-        client.channel.close();
+        client.shared.close();
         client.turn();
         peer.reads(3);
         assert!(client.ends(call).is_err());
@@ -683,27 +683,27 @@ const CONVERSATIONS: &[Conversation] = &[
 ];
 
 const UNDRIVEN: &[Undriven] = &[
-    ("calls of a thread", USUAL, |channel, peer| {
+    ("calls of a thread", USUAL, |shared, peer| {
         for (request, reply) in [(5, 5), (104, KIBIBYTE), (KIBIBYTE, 104), (64 * KIBIBYTE, 1)] {
             let answers = |peer: &mut Script| {
                 let asked = peer.reads(1);
                 peer.sends(Entry::reply(asked.stream, &pattern(2, reply)).releasing(&asked));
             };
-            let calls = || channel.call(METHOD, &pattern(1, request)).unwrap().to_vec();
+            let calls = || shared.call(METHOD, &pattern(1, request)).unwrap().to_vec();
             assert_eq!(meanwhile(peer, answers, calls), pattern(2, reply));
         }
     }),
-    ("a thread's one-way messages, held back until one is released", THROTTLED, |channel, peer| {
-        channel.post(METHOD, &pattern(1, 20 * KIBIBYTE)).unwrap();
+    ("a thread's one-way messages, held back until one is released", THROTTLED, |shared, peer| {
+        shared.post(METHOD, &pattern(1, 20 * KIBIBYTE)).unwrap();
         let first = peer.reads(1);
         peer.releases(&first);
-        channel.post(METHOD, &pattern(2, 20 * KIBIBYTE)).unwrap();
+        shared.post(METHOD, &pattern(2, 20 * KIBIBYTE)).unwrap();
         peer.reads(1);
-        channel.post(METHOD, &pattern(3, 20 * KIBIBYTE)).unwrap();
+        shared.post(METHOD, &pattern(3, 20 * KIBIBYTE)).unwrap();
         peer.reads(1);
     }),
-    ("a thread's stream", USUAL, |channel, peer| {
-        let mut stream = channel.open(METHOD, Some(b"open")).unwrap();
+    ("a thread's stream", USUAL, |shared, peer| {
+        let mut stream = shared.open(METHOD, Some(b"open")).unwrap();
         stream.send(b"one").unwrap();
         peer.reads(2);
         peer.sends(Entry::next(1, b"two"));

@@ -1,4 +1,4 @@
-//! A server of shared sessions, [`ServerChannel`], and a scripted client. A [`Driver`] takes its
+//! A server of shared sessions, [`ServerSession`], and a scripted client. A [`Driver`] takes its
 //! turns on this thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,8 +6,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use breezeway::{
-    Carrier, Driver, ErrorCode, Incoming, Message, OwnedCall, ReplyError, ServerChannel,
-    ServerOptions, SessionListener, SessionOptions, Stream, StreamError,
+    Carrier, Driver, ErrorCode, Incoming, Message, OwnedCall, ReplyError, ServerOptions,
+    ServerSession, SessionListener, SessionOptions, Stream, StreamError,
 };
 
 use super::script::{Entry, Offer, Script, meanwhile, pattern};
@@ -52,7 +52,7 @@ impl Setting {
 
 /// A session, with a driver that is dropped last.
 struct Server {
-    channel: ServerChannel,
+    shared: ServerSession,
     driver: Driver,
 }
 
@@ -63,14 +63,14 @@ fn open(carrier: Carrier, setting: &Setting) -> (Server, Script) {
         let connect = || Script::client(raw::connect(&folder.address()), carrier, setting.client);
         let peer = scope.spawn(connect);
         let start = Stopwatch::start();
-        let (channel, driver) = loop {
+        let (shared, driver) = loop {
             if let Some(session) = listener.accept().unwrap() {
                 break session;
             }
             assert!(!start.passed(PATIENCE), "nobody connects");
             std::thread::yield_now();
         };
-        (Server { channel, driver }, peer.join().unwrap())
+        (Server { shared, driver }, peer.join().unwrap())
     })
 }
 
@@ -134,7 +134,7 @@ impl Server {
 
     #[track_caller]
     fn accepts(&mut self) -> Incoming {
-        self.awaits(|server, _| match server.channel.try_accept() {
+        self.awaits(|server, _| match server.shared.try_accept() {
             Some(incoming) => Poll::Ready(incoming),
             None => Poll::Pending,
         })
@@ -181,7 +181,7 @@ impl Server {
 
     /// Takes turns until the session is over.
     fn sees_end(&mut self) {
-        self.awaits(|server, cx| match server.channel.poll_accept(cx) {
+        self.awaits(|server, cx| match server.shared.poll_accept(cx) {
             Poll::Ready(Ok(None) | Err(_)) => Poll::Ready(()),
             Poll::Ready(Ok(Some(_))) | Poll::Pending => Poll::Pending,
         });
@@ -557,7 +557,7 @@ const CONVERSATIONS: &[Conversation] = &[
         peer.reads(1);
     }),
     ("a stream that the server opens", USUAL, |mut server, peer| {
-        let open = server.channel.poll_open(&mut now(), 9, Some(b"open"));
+        let open = server.shared.poll_open(&mut now(), 9, Some(b"open"));
         let mut stream = ready(open).unwrap();
         server.sends(&mut stream, b"asks");
         server.finishes(&mut stream);
@@ -569,7 +569,7 @@ const CONVERSATIONS: &[Conversation] = &[
     ("a server that goes away", USUAL, |mut server, peer| {
         peer.sends(Entry::request(1, METHOD, b"in flight"));
         let call = server.call();
-        server.channel.go_away();
+        server.shared.go_away();
         server.turn();
         peer.reads(1);
         server.replies(call, b"served");
@@ -582,7 +582,7 @@ const CONVERSATIONS: &[Conversation] = &[
     ("a server that drains", USUAL, |mut server, peer| {
         peer.sends(Entry::request(1, METHOD, b"in flight"));
         let call = server.call();
-        server.channel.drain(PATIENCE);
+        server.shared.drain(PATIENCE);
         server.turn();
         peer.reads(1);
         server.replies(call, b"served");
@@ -606,7 +606,7 @@ const CONVERSATIONS: &[Conversation] = &[
             peer.sends(entry);
         }
         server.takes(&mut stream).unwrap();
-        server.channel.drain(Duration::ZERO);
+        server.shared.drain(Duration::ZERO);
         server.sees_end();
         peer.reads(3);
         server.replies(call, b"served");
@@ -617,7 +617,7 @@ const CONVERSATIONS: &[Conversation] = &[
         let call = server.call();
         server.replies(call, b"served");
         peer.reads(1);
-        server.channel.close();
+        server.shared.close();
         server.turn();
     }),
     ("a server that is dropped with a call and a stream", USUAL, |mut server, peer| {

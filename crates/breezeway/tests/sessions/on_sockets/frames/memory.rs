@@ -4,7 +4,9 @@
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
-use breezeway::{Address, CallError, Carrier, Channel, Session, SessionOptions, WaitPolicy};
+use breezeway::{
+    Address, CallError, Carrier, ExclusiveSession, Session, SessionOptions, WaitPolicy,
+};
 use breezeway_adversary::Connection;
 use breezeway_adversary::native::frame::{Header, greet, hello, request, welcome};
 use breezeway_adversary::native::layout::hello::{LEN, MAX_STREAMS_AT, STREAM_MESSAGES_AT};
@@ -89,7 +91,7 @@ fn unread_replies_to_tiny_requests_take_no_memory() {
 /// The role: calls a server by hand, with a deadline, at each line of input.
 pub(crate) fn call_with_a_deadline(settings: &Settings) {
     let options = server::session_options(settings).cap(LARGE_CAP);
-    let mut session = Session::connect_with(&settings.get("address"), &options).unwrap();
+    let mut session = ExclusiveSession::connect_with(&settings.get("address"), &options).unwrap();
     session.set_call_timeout(Some(Duration::from_millis(200)));
     say("connected");
     while hear().is_some() {
@@ -196,13 +198,14 @@ fn dead_client_with_half_a_request_ends_its_session() {
 fn request_without_room_fails_by_name_and_session_goes_on() {
     for carrier in SOCKETS {
         let server = short_server(carrier, true);
-        let mut session = Session::connect_with(&server.address(), &huge_options()).unwrap();
-        let channel = Channel::connect_with(&server.address(), &huge_options()).unwrap();
+        let mut session =
+            ExclusiveSession::connect_with(&server.address(), &huge_options()).unwrap();
+        let shared = Session::connect_with(&server.address(), &huge_options()).unwrap();
         let request = vec![7; HUGE];
         names_the_limit(&session.call(ECHO, &request).map(drop).unwrap_err(), HUGE);
-        names_the_limit(&channel.call(ECHO, &request).map(drop).unwrap_err(), HUGE);
+        names_the_limit(&shared.call(ECHO, &request).map(drop).unwrap_err(), HUGE);
         server::assert_serves(&mut session);
-        assert_eq!(channel.call(ECHO, b"small").unwrap().to_vec(), b"small");
+        assert_eq!(shared.call(ECHO, b"small").unwrap().to_vec(), b"small");
     }
 }
 
@@ -230,16 +233,16 @@ fn half_requests_do_not_wait_for_each_other() {
 /// The role: a client that is short of memory for replies.
 pub(crate) fn call_short_of_memory(settings: &Settings) {
     let address: Address = settings.get("address");
-    let mut session = Session::connect_with(&address, &huge_options()).unwrap();
-    let channel = Channel::connect_with(&address, &huge_options()).unwrap();
+    let mut session = ExclusiveSession::connect_with(&address, &huge_options()).unwrap();
+    let shared = Session::connect_with(&address, &huge_options()).unwrap();
     let request = (HUGE as u64).to_le_bytes();
     server::assert_serves(&mut session);
-    channel.call(ECHO, b"small").unwrap();
+    shared.call(ECHO, b"small").unwrap();
     // Its thread is there before the limit.
     let waiting = Stopwatch::start();
     server::limit_address_space(SPARE);
-    names_the_limit(&channel.call(RESERVE, &request).map(drop).unwrap_err(), HUGE);
-    assert_eq!(channel.call(ECHO, b"small").unwrap().to_vec(), b"small");
+    names_the_limit(&shared.call(RESERVE, &request).map(drop).unwrap_err(), HUGE);
+    assert_eq!(shared.call(ECHO, b"small").unwrap().to_vec(), b"small");
     let error = session.call(RESERVE, &request).map(drop).unwrap_err();
     assert!(error.to_string().contains("RLIMIT_AS"), "{error}");
     assert!(error.session_goes_on());

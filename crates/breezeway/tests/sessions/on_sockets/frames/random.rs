@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::time::Duration;
 
-use breezeway::{Session, WaitPolicy};
+use breezeway::{ExclusiveSession, WaitPolicy};
 use breezeway_adversary::Connection;
 use breezeway_adversary::native::frame::{Header, welcome};
 
@@ -123,7 +123,7 @@ fn a_client_survives_thousands_of_frames_by_chance() {
             let address = folder.address();
             let (sender, outcome) = std::sync::mpsc::channel();
             let calling = std::thread::spawn(move || {
-                let mut session = Session::connect_with(&address, &options).unwrap();
+                let mut session = ExclusiveSession::connect_with(&address, &options).unwrap();
                 session.set_call_timeout(Some(Duration::from_millis(20)));
                 let mut replies = 0;
                 for number in 0..60 {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, ThreadId};
 
 use breezeway::{
-    Address, Call, Carrier, HandlerError, Replied, ServeError, ServerOptions, Session,
+    Address, Call, Carrier, ExclusiveSession, HandlerError, Replied, ServeError, ServerOptions,
     SessionOptions, Stopper, WaitPolicy,
 };
 use breezeway_adversary::Connection;
@@ -53,7 +53,7 @@ impl Stage {
             let (laps, stop, address) = (Arc::clone(&laps), Arc::clone(&stop), address.clone());
             let options = support::patient().wait(WaitPolicy::Park);
             move || {
-                let mut session = Session::connect_with(&address, &options).unwrap();
+                let mut session = ExclusiveSession::connect_with(&address, &options).unwrap();
                 while !stop.load(Ordering::Relaxed) {
                     let number = laps.load(Ordering::Relaxed);
                     for len in [0, 100, 5000, 70_000] {
