@@ -70,9 +70,9 @@ pub use threads::on_a_thread;
 
 pub use breezeway::{
     Address, CallError, Carrier, ClientError, ClientOptions, ConnectError, ErrorCode,
-    ForeignConnection, Identity, Message, Monitor, OwnedCall, OwnedSpace, Peer, PostQueue,
-    ReplyError, ServeError, ServerOptions, ServerStats, SessionError, SessionId, SessionOptions,
-    StreamError, TrustedPeer, TryPost, Unserved, WaitPolicy,
+    ForeignConnection, Identity, Message, Monitor, OwnedCall, OwnedSpace, Peer, ReplyError,
+    ServeError, ServerOptions, ServerStats, SessionError, SessionId, SessionOptions, StreamError,
+    TrustedPeer, Unserved, WaitPolicy,
 };
 
 /// Programs of the package's README, which the doctests compile.

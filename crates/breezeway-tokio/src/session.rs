@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use breezeway::{
     Address, CallError, Carrier, ConnectError, Driver, Message, Peer, SessionOptions, StreamError,
-    TrustedPeer, TryPost,
+    TrustedPeer,
 };
 use tokio::time::timeout_at;
 
@@ -23,12 +23,6 @@ use crate::threads::blocking;
 #[derive(Clone)]
 pub struct Session {
     pub(crate) session: breezeway::Session,
-}
-
-impl TryPost for Session {
-    fn try_post(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
-        Session::try_post(self, method, message)
-    }
 }
 
 impl Session {
@@ -242,8 +236,7 @@ impl Session {
     }
 
     /// Sends a one-way message like [`Self::post`] if there is room for it now. Returns false if
-    /// not; nothing was sent then. (A [`PostQueue`](breezeway::PostQueue) keeps messages that find
-    /// no room.)
+    /// not; nothing was sent then.
     pub fn try_post(&self, method: u32, message: &[u8]) -> Result<bool, CallError> {
         self.session.try_post(method, message)
     }

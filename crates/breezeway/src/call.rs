@@ -200,8 +200,8 @@ impl<'c> Call<'c> {
     }
 
     /// Returns a handle that opens streams to the client, now or later. `None` for a plain session,
-    /// whose client accepts no streams: that of a [`ExclusiveSession`](crate::ExclusiveSession) or a
-    /// [`Pool`](crate::Pool), and every session of a server without
+    /// whose client accepts no streams: that of an [`ExclusiveSession`](crate::ExclusiveSession) or
+    /// a [`Pool`](crate::Pool), and every session of a server without
     /// [streams](crate::Server::on_stream).
     pub fn stream_opener(&self) -> Option<StreamOpener> {
         match &self.0 {
@@ -309,8 +309,9 @@ impl<'c> Call<'c> {
 
     /// Returns the time that the client will still wait for the reply; `None` if it waits without a
     /// limit. On a plain session the time counts from the start of the worker's turn, which began
-    /// up to 50 µs before the handler; for a [`ExclusiveServerSession`](crate::ExclusiveServerSession) that is served
-    /// on its own, it is always the full time, as the start is unknown.
+    /// up to 50 µs before the handler; for an
+    /// [`ExclusiveServerSession`](crate::ExclusiveServerSession) that is served on its own, it is
+    /// always the full time, as the start is unknown.
     pub fn time_left(&self) -> Option<Duration> {
         match &self.0 {
             Here(serving) => serving.time_left(),

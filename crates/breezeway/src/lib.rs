@@ -1,12 +1,12 @@
 //! Calls between processes on one machine at memory speed, safe against the process on the other
 //! side.
 //!
-//! A [`Server`] listens at an [`Address`]; a [`ExclusiveSession`] (one caller at a time), a [`Pool`] (a
-//! pool that threads share) or a [`Session`] (one session that threads share, with calls and
-//! [streams](Stream)) calls it. Requests and replies travel through shared memory of which every
-//! byte has exactly one writing process: neither side can write, truncate or corrupt data that the
-//! peer relies on, and bytes that a peer writes in its own memory are copied before they are
-//! validated.
+//! A [`Server`] listens at an [`Address`]; an [`ExclusiveSession`] (one caller at a time), a
+//! [`Pool`] (a pool that threads share) or a [`Session`] (one session that threads share, with
+//! calls and [streams](Stream)) calls it. Requests and replies travel through shared memory of
+//! which every byte has exactly one writing process: neither side can write, truncate or corrupt
+//! data that the peer relies on, and bytes that a peer writes in its own memory are copied before
+//! they are validated.
 //!
 //! ```
 //! use breezeway::{Address, Call, Pool, Server};
@@ -42,14 +42,14 @@
 //!
 //! # Threads
 //!
-//! [`ExclusiveSession`] and [`ExclusiveServerSession`] are `Send` and used by one thread at a time. [`Pool`],
-//! [`Server`] and handlers are shared, and so are [`Session`] and [`ServerSession`], whose
-//! [`Stream`]s have a half for each direction, each used by one thread at a time. Tasks use them
-//! through the crate `breezeway-tokio`; another event loop drives them by a [`Driver`].
+//! [`ExclusiveSession`] and [`ExclusiveServerSession`] are `Send` and used by one thread at a time.
+//! [`Pool`], [`Server`] and handlers are shared, and so are [`Session`] and [`ServerSession`],
+//! whose [`Stream`]s have a half for each direction, each used by one thread at a time. Tasks use
+//! them through the crate `breezeway-tokio`; another event loop drives them by a [`Driver`].
 //!
-//! Calls of one [`ExclusiveSession`] are served in the order in which they were made; between sessions there
-//! is no order. The order on a shared session, for streams too, is described at [`Session`] under
-//! "Order".
+//! Calls of one [`ExclusiveSession`] are served in the order in which they were made; between
+//! sessions there is no order. The order on a shared session, for streams too, is described at
+//! [`Session`] under "Order".
 //!
 //! # Errors
 //!
@@ -87,7 +87,6 @@ pub mod metrics;
 mod offload;
 mod options;
 mod pool;
-mod post_queue;
 mod presence;
 mod reasons;
 mod reconnect;
@@ -148,7 +147,6 @@ pub use handler_timer::HandlerTimer;
 pub use message::Message;
 pub use options::{ClientOptions, ServerOptions, SessionOptions};
 pub use pool::{Pool, PoolReply, PooledSession};
-pub use post_queue::{PostQueue, TryPost};
 pub use presence::SessionId;
 #[doc(hidden)]
 pub use reconnect::Reconnecting;

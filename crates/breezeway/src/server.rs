@@ -96,8 +96,8 @@ impl Server {
     /// [`ErrorCode::Panicked`](crate::ErrorCode::Panicked).
     ///
     /// The worker that receives for the session serves calls, with or without this handler. Plain
-    /// calls of a [`ExclusiveSession`](crate::ExclusiveSession) or a [`Pool`](crate::Pool) keep their cost; calls
-    /// of a session may have [metadata](crate::Call::metadata).
+    /// calls of an [`ExclusiveSession`](crate::ExclusiveSession) or a [`Pool`](crate::Pool) keep
+    /// their cost; calls of a session may have [metadata](crate::Call::metadata).
     ///
     /// ```
     /// use breezeway::{Call, Session, Server};

@@ -74,8 +74,8 @@ use waiters::NOBODY;
 ///
 /// A session is cheap to clone; the session closes when the last clone and the last stream of it
 /// are dropped. Threads that wait take turns: one of them receives for all. (The fastest way for
-/// one thread that makes one call after the other is a [`ExclusiveSession`](crate::ExclusiveSession), which needs no
-/// lock.)
+/// one thread that makes one call after the other is an
+/// [`ExclusiveSession`](crate::ExclusiveSession), which needs no lock.)
 ///
 /// **Order.** The messages of one stream arrive in the order in which they were sent, in each
 /// direction. Calls and one-way messages of one thread reach the server in the order in which they
@@ -447,8 +447,7 @@ impl Session {
     }
 
     /// Sends a one-way message like [`Self::post`] if there is room for it now. Returns false if
-    /// there is not, and then nothing was sent. Never waits. (A [`PostQueue`](crate::PostQueue)
-    /// keeps messages that find no room.)
+    /// there is not, and then nothing was sent. Never waits.
     pub fn try_post(&self, method: u32, message: &[u8]) -> Result<bool, CallError> {
         let mut outgoing = Outgoing::message(message);
         let cx = Context::from_waker(NOBODY);

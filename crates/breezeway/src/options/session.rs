@@ -115,9 +115,9 @@ impl SessionOptions {
     /// Sets the payload memory, in bytes, that this side creates with its pages when the session is
     /// set up, instead of when the first message over 104 bytes needs it: up to 1 TiB, at least 64
     /// KiB; the cap counts if it is less. For 0, the default, the first large
-    /// [`reserve`](crate::ExclusiveSession::reserve) waits until the kernel has cleared its pages, for 8 MiB
-    /// some milliseconds to hundreds of them. For sessions that soon send large messages: a camera
-    /// has two frames ready.
+    /// [`reserve`](crate::ExclusiveSession::reserve) waits until the kernel has cleared its pages,
+    /// for 8 MiB some milliseconds to hundreds of them. For sessions that soon send large messages:
+    /// a camera has two frames ready.
     ///
     /// A client creates the memory while it waits for the server's hello, and a server after its
     /// answer, before it takes the next client: some 0.1 ms for 2 MiB with huge pages, 1 ms and

@@ -17,9 +17,9 @@ use crate::presence::SessionId;
 /// [accepts](super::Session::accept) them. (The name is that of NFS 4.1: RFC 8881, section 2.10.3.)
 ///
 /// A handler gets it from a client's request ([`Call::stream_opener`](crate::Call::stream_opener),
-/// [`Stream::stream_opener`], [`OwnedCall::stream_opener`](super::OwnedCall::stream_opener)) and may
-/// keep it as long as it likes: it keeps neither the session nor its memory. Streams that it has
-/// opened are like all others, and remain when it is dropped.
+/// [`Stream::stream_opener`], [`OwnedCall::stream_opener`](super::OwnedCall::stream_opener)) and
+/// may keep it as long as it likes: it keeps neither the session nor its memory. Streams that it
+/// has opened are like all others, and remain when it is dropped.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};

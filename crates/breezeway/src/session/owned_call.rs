@@ -133,8 +133,8 @@ impl OwnedCall {
     }
 
     /// Returns a handle that opens streams to the client, like
-    /// [`Call::stream_opener`](crate::Call::stream_opener). Its [`open`](StreamOpener::open) blocks a
-    /// thread: tasks of `breezeway-tokio` have a `StreamOpener` of their own, `StreamOpener::of`.
+    /// [`Call::stream_opener`](crate::Call::stream_opener). Its [`open`](StreamOpener::open) blocks
+    /// a thread: tasks of `breezeway-tokio` have a `StreamOpener` of their own, `StreamOpener::of`.
     pub fn stream_opener(&self) -> Option<StreamOpener> {
         (self.shared.max_streams > 0).then(|| StreamOpener::new(&self.shared))
     }
@@ -163,7 +163,8 @@ impl OwnedCall {
 
     /// Returns true once the reply is not wanted any more: the client's time has passed, it has
     /// cancelled the call, or the session has ended. The client of a plain session, a
-    /// [`ExclusiveSession`](crate::ExclusiveSession) or a [`Pool`](crate::Pool), does not cancel calls.
+    /// [`ExclusiveSession`](crate::ExclusiveSession) or a [`Pool`](crate::Pool), does not cancel
+    /// calls.
     ///
     /// ```
     /// # fn next_step() {}

@@ -9,8 +9,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let address = arguments.next().unwrap_or("shm:/tmp/greeter.sock".to_owned());
     let name = arguments.next().unwrap_or("world".to_owned());
-    let session = breezeway_grpc::connect(&address).await?;
-    let response = GreeterClient::new(session).greet(GreetRequest { name }).await?;
+    let channel = breezeway_grpc::connect(&address).await?;
+    let response = GreeterClient::new(channel).greet(GreetRequest { name }).await?;
     println!("{}", response.into_inner().greeting);
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! A server of exclusive sessions, and a scripted client: a [`Server`]'s worker, and in shared
-//! memory also a [`ExclusiveServerSession`] that a thread serves alone.
+//! memory also an [`ExclusiveServerSession`] that a thread serves alone.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
