@@ -46,6 +46,10 @@ upstream:
 etcd:
 	.ci/etcd
 
+## Volo's clients and services over sessions, a crate of its own; peers-check has its tests (1 minute).
+volo:
+	.ci/volo
+
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc -p breezeway --profile model --lib --test model --target-dir target/loom
 ## The ring, the sleep/wake protocol and the waking of workers under loom, and mutants that must fail.
 model:
@@ -108,6 +112,7 @@ peers-check:
 packages:
 	.ci/packages
 	.ci/etcd package
+	.ci/volo package
 
 # The oldest toolchain that the workspace is for.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
@@ -117,6 +122,7 @@ msrv:
 	rustup toolchain list | grep -q '^$(MSRV)-' || rustup toolchain install $(MSRV) --profile minimal --no-self-update
 	$(CARGO) +$(MSRV) check --workspace --all-features --locked --target-dir target/msrv
 	.ci/etcd msrv $(MSRV)
+	.ci/volo msrv $(MSRV)
 
 ## The public API of every published crate is the one in docs/api (2 minutes).
 api:

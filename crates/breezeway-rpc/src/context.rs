@@ -101,6 +101,12 @@ impl Context {
         self.metadata.get(name)
     }
 
+    /// Returns all names and values from the client, as they travel: a name begins with
+    /// `RPC_TRANSIT_`, or with `RPC_PERSIST_` if it is for the whole chain of calls.
+    pub fn metadata_pairs(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.metadata.0.iter().map(|(name, value)| (name.as_slice(), value.as_slice()))
+    }
+
     /// Sets a value for the client beside the result: it travels one call back. In a call of a
     /// session of [`Server`](crate::Server) it does not travel; in a stream it does. Thrift's
     /// clients get it in TTHeader: other framings have no place for it.

@@ -70,6 +70,12 @@ impl ReplyMetadata {
         find(&self.lock(), &[BACKWARD, ""], name).map(<[u8]>::to_vec)
     }
 
+    /// Returns all names and values that the last call's handler set, as they travel: a name may
+    /// begin with `RPC_BACKWARD_`.
+    pub fn pairs(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        self.lock().clone()
+    }
+
     pub(crate) fn replace(&self, pairs: Pairs) {
         *self.lock() = pairs;
     }
@@ -147,6 +153,7 @@ mod tests {
         ]);
         assert_eq!((reply.get("a"), reply.get("b")), (Some(b"1".to_vec()), Some(b"2".to_vec())));
         assert_eq!(reply.get("c"), None);
+        assert_eq!(reply.pairs()[1], (b"RPC_BACKWARD_b".to_vec(), b"2".to_vec()));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Volo 0.12 and ours, both ways, on unix sockets and TCP: in TTHeader with frames, framed and
 //! buffered.
 
+mod native;
 mod servers;
 mod shops;
 

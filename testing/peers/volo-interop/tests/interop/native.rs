@@ -1,0 +1,7 @@
+//! Volo's clients and services over native sessions: shared memory and unix sockets.
+
+mod calls;
+mod failures;
+mod kill;
+mod layers;
+mod shop;
