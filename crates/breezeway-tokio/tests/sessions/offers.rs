@@ -4,7 +4,7 @@ use std::path::Path;
 
 use breezeway_adversary::native::{Offer, relay_offering};
 use breezeway_adversary::{Connection, Listener};
-use breezeway_tokio::{Address, Channel, OwnedCall, Server};
+use breezeway_tokio::{Address, OwnedCall, Server, Session};
 
 use super::support::{echo_stream, on_both_runtimes, soon};
 
@@ -19,16 +19,16 @@ async fn calls_and_streams_complete(at: fn(&Path) -> Address, largest: usize, of
     let listener = Listener::unix(&relayed).unwrap();
     relay_offering(listener, move || Connection::unix(&served), offer);
 
-    let channel = soon(Channel::connect(&at(&relayed))).await.unwrap();
-    let mut stream = soon(channel.open(0, None)).await.unwrap();
+    let session = soon(Session::connect(&at(&relayed))).await.unwrap();
+    let mut stream = soon(session.open(0, None)).await.unwrap();
     for message in [&b""[..], b"small", &vec![7; largest]] {
-        assert!(soon(channel.call(0, message)).await.unwrap().to_vec() == message);
+        assert!(soon(session.call(0, message)).await.unwrap().to_vec() == message);
         soon(stream.send(message)).await.unwrap();
         assert!(soon(stream.receive()).await.unwrap().expect("an echo").to_vec() == message);
     }
     soon(stream.finish()).await.unwrap();
     assert!(soon(stream.receive()).await.unwrap().is_none());
-    drop((stream, channel));
+    drop((stream, session));
     stopper.stop();
     soon(serving).await.unwrap().unwrap();
 }

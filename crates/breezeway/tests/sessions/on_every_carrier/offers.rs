@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use breezeway::{Call, Carrier, Channel, Server, Session};
+use breezeway::{Call, Carrier, ExclusiveSession, Server, Session};
 use breezeway_adversary::native::{Offer, relay_offering};
 
 use crate::support::{Folder, MEBIBYTE, carrier, patient, raw};
@@ -35,14 +35,14 @@ fn calls_and_streams_complete(offer: Offer) {
     let connect = move || raw::try_connect(&target);
     relay_offering(raw::listen(&relayed.address()), connect, offer);
 
-    let mut exclusive = Session::connect_with(&relayed.address(), &patient()).unwrap();
+    let mut exclusive = ExclusiveSession::connect_with(&relayed.address(), &patient()).unwrap();
     for message in messages() {
         assert!(exclusive.call(0, &message).unwrap().to_vec() == message);
     }
     exclusive.post(0, b"one-way").unwrap();
     assert!(exclusive.call(0, b"behind it").is_ok());
 
-    let shared = Channel::connect_with(&relayed.address(), &patient()).unwrap();
+    let shared = Session::connect_with(&relayed.address(), &patient()).unwrap();
     let mut stream = shared.open(0, None).unwrap();
     for message in messages() {
         assert!(shared.call(0, &message).unwrap().to_vec() == message);
