@@ -131,8 +131,11 @@ pub(crate) enum CallFailure {
     Thrown { method: String, exception: String, fields: String },
     #[error("{0} refuses: {1}")]
     Refused(String, Error),
-    #[error("{0} failed: the server has no such method; check the address, and --idl ({1})")]
-    NoMethod(String, Error),
+    #[error(
+        "{0} failed: the server has no such method, or does not serve Thrift; check the address, \
+         and --idl"
+    )]
+    NoMethod(String),
     #[error("{0} failed: {1}")]
     Failed(String, Error),
 }
@@ -141,7 +144,7 @@ impl CallFailure {
     pub(crate) fn exit_status(&self) -> u8 {
         match self {
             Self::Thrown { .. } | Self::Refused(..) => 3,
-            Self::NoMethod(..) | Self::Failed(..) => 4,
+            Self::NoMethod(_) | Self::Failed(..) => 4,
         }
     }
 }
@@ -269,7 +272,7 @@ impl Call {
             | Error::Call(CallError::TooLarge { .. } | CallError::TooMuchMetadata { .. }) => {
                 error.into()
             }
-            error if is_unknown_method(&error) => CallFailure::NoMethod(self.name(), error).into(),
+            error if is_unknown_method(&error) => CallFailure::NoMethod(self.name()).into(),
             error => CallFailure::Failed(self.name(), error).into(),
         }
     }

@@ -37,7 +37,7 @@ The queues and buffer lists of shmipc are shown by breezeway inspect.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The process
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_name = "PID", value_parser = processes::parse)]
     pid: u32,
     /// The session, by its number (see breezeway inspect)
     #[arg(value_name = "SESSION")]

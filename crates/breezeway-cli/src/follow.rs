@@ -24,13 +24,21 @@ pub(crate) fn bench(
     exchange(load, |round| {
         pattern::fill(&mut request, pattern::seed(round));
         let message = match client.call(ECHO, &request) {
-            Err(error) if error.may_have_run() => client.call(ECHO, &request)?,
+            Err(error) if error.may_have_run() => {
+                report_repetition();
+                client.call(ECHO, &request)?
+            }
             message => message?,
         };
         reply.clear();
         message.bytes().append_to(&mut reply);
         check(&reply, request.len(), round)
     })
+}
+
+/// Reports a call that is repeated, so that a run without this line had no failed call.
+pub(crate) fn report_repetition() {
+    eprintln!("breezeway: a server ended during a call, which may have run; it is repeated");
 }
 
 pub(crate) fn connect(

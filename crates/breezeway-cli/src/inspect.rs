@@ -35,7 +35,7 @@ between: messages of that size have to take larger slices, or the socket.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The process; without it, all that have sessions
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_name = "PID", value_parser = processes::parse)]
     pid: Option<u32>,
     /// Show all details of one session, by its number
     #[arg(long, value_name = "NUMBER", requires = "pid")]
@@ -110,7 +110,10 @@ pub(crate) fn reason(pid: u32, error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => format!("no process {pid} is running"),
         ErrorKind::PermissionDenied => {
-            format!("process {pid} is another user's: run this as that user or as root")
+            format!(
+                "process {pid} is another user's or has more privileges: run this as its \
+                user, or as root with CAP_SYS_PTRACE"
+            )
         }
         _ => format!("process {pid} cannot be read: {error}"),
     }

@@ -17,6 +17,7 @@ mod generate;
 #[cfg(feature = "grpc")]
 mod grpc;
 mod inspect;
+mod manual;
 mod printable;
 mod protocol;
 #[cfg(feature = "thrift")]
@@ -75,6 +76,10 @@ enum Command {
     /// Show Thrift messages
     #[cfg(feature = "thrift")]
     Thrift(thrift::Args),
+    /// Print completions for a shell
+    Completions(manual::Completions),
+    /// Write a man page for each command
+    Man(manual::Man),
     #[command(hide = true)]
     FloorPartner(partner::Partnership),
     #[command(hide = true)]
@@ -85,7 +90,7 @@ enum Command {
 const GROUPS: [(&str, &[&str]); 3] = [
     ("Operate", &["call", "top", "inspect", "dump", "thrift", "doctor"]),
     ("Measure", &["serve", "bench", "compare", "floor", "plain"]),
-    ("Generate", &["gen"]),
+    ("Generate", &["gen", "completions", "man"]),
 ];
 
 /// Returns the command, whose help lists the subcommands by their purpose.
@@ -99,7 +104,7 @@ fn command() -> clap::Command {
         // A build without a feature lacks some of them.
         for found in names.iter().filter_map(|name| command.find_subcommand(name)) {
             let (name, about) = (found.get_name(), found.get_about().unwrap_or_default());
-            help += &format!("  {literal}{name:<7}{literal:#}  {about}\n");
+            help += &format!("  {literal}{name:<11}{literal:#}  {about}\n");
         }
     }
     help += &format!("\n{header}Options:{header:#}\n{{options}}\n\n");
@@ -128,6 +133,8 @@ fn main() -> ExitCode {
         Command::Gen(args) => generate::run(args),
         #[cfg(feature = "thrift")]
         Command::Thrift(args) => thrift::run(args),
+        Command::Completions(args) => args.run(&Cli::command()),
+        Command::Man(args) => args.run(Cli::command()),
         Command::FloorPartner(args) => partner::run(args),
         Command::CompareServer(args) => compare::owned::run(args),
         Command::Plain(plain) => compare::plain::run(plain),

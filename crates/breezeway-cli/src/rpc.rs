@@ -11,7 +11,7 @@ use signal_hook::iterator::Signals;
 use self::generated::echo::{Echo, EchoClient, EchoServer};
 use crate::Failure;
 use crate::announce::announce;
-use crate::follow::{check, connect, exchange};
+use crate::follow::{check, connect, exchange, report_repetition};
 
 /// Code that breezeway-idl generates from `idl/echo.thrift`.
 mod generated {
@@ -76,7 +76,10 @@ pub(crate) fn bench_thrift(
         let mut again = follows.then(|| body.clone());
         let reply = match client.echo(body) {
             Err(error) if error.may_have_run() => match again.take() {
-                Some(body) => client.echo(body)?,
+                Some(body) => {
+                    report_repetition();
+                    client.echo(body)?
+                }
                 None => return Err(error.into()),
             },
             Err(error) if is_unknown_method(&error) => return Err(NO_ECHO.into()),

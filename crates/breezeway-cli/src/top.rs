@@ -32,7 +32,7 @@ shown standing still.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The process; without it, all that have sessions
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_name = "PID", value_parser = processes::parse)]
     pid: Option<u32>,
     /// Time between two samples, 50 ms at least
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = every)]

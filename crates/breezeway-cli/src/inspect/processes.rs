@@ -20,3 +20,9 @@ pub(crate) fn name(pid: u32) -> io::Result<String> {
     let name = fs::read(format!("/proc/{pid}/comm"))?;
     Ok(String::from_utf8_lossy(&name).trim_end().to_owned())
 }
+
+/// Parses the number of a process from the command line.
+pub(crate) fn parse(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|&pid| pid > 0);
+    number.ok_or_else(|| format!("'{text}' is not a process id: see pidof, or breezeway inspect"))
+}

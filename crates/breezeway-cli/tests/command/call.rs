@@ -579,9 +579,11 @@ fn server_without_the_method_is_named_with_remedy() {
     let address = numbers.folder.address().to_string();
     for (method, arguments) in [("Kinds.nothing", "{}"), ("Kinds.listen", r#"{"name":"n"}"#)] {
         let called = call(&address, &[method, arguments], "");
-        let expected =
-            format!("{method} failed: the server has no such method; check the address, and --idl");
-        assert!(text(&called.stderr).contains(&expected), "{called:?}");
+        let expected = format!(
+            "breezeway: {method} failed: the server has no such method, or does not serve Thrift; \
+             check the address, and --idl\n"
+        );
+        assert_eq!(text(&called.stderr), expected);
         assert_eq!(called.status.code(), Some(4));
     }
 }

@@ -10,6 +10,7 @@ mod help;
 mod idl;
 mod inspect;
 mod limits;
+mod manual;
 mod serve;
 mod settings;
 mod thrift;
