@@ -50,8 +50,8 @@ ship:
 	$(MAKE) --jobs 1 lint carriers needs upstream go measuring
 	$(MAKE) --jobs 2 --output-sync=target $(BUILDS)
 
-## What CI does not run: sanitizers, faults, kills, hostile sessions, restarts, soaks (three hours).
-full: carriers-tls go-race asan tsan properties soak slow soak-go restarts failover random-idls faults attacks torture hostile
+## What CI does not run: sanitizers, faults, kills, hostile sessions, restarts, soaks, a release's files, containers (three hours).
+full: carriers-tls go-race asan tsan properties soak slow soak-go restarts failover random-idls faults attacks torture hostile deny dist containers
 
 ## The quick rows of every table: carriers and rare calls, iceoryx2, codecs, gRPC (five minutes after the builds).
 bench: release

@@ -136,3 +136,19 @@ fuzz-go:
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(SECONDS)s ./internal/proto; \
 		done; \
 	else echo "SKIPPED: the Go module needs go"; fi
+
+DENY = cargo-deny@0.20.2
+## Licences, sources and second versions of dependencies; advisories where their database can be reached. cargo-deny is installed like mdBook.
+deny:
+	@command -v cargo-deny >/dev/null || [ -x target/tools/bin/cargo-deny ] \
+		|| $(CARGO) install --quiet --root target/tools --locked --no-default-features $(DENY)
+	PATH="$(CURDIR)/target/tools/bin:$$PATH" .ci/deny
+
+## A release's tarball, Debian package, SBOM and checksums in target/dist, and each in an empty namespace (PROFILE=demo: sooner).
+dist:
+	.ci/dist
+	.ci/dist-check
+
+## The command of `make dist` in containers of podman, without a common namespace (a minute).
+containers:
+	.ci/containers
