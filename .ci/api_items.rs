@@ -3,8 +3,8 @@
 edition = "2024"
 
 [dependencies]
-public-api = { version = "=0.52.2", default-features = false }
-rustdoc-types = "0.59"
+public-api = { version = "=0.52.1", default-features = false }
+rustdoc-types = "0.57"
 ---
 
 //! Prints the public items of a crate, one a line, from its JSON by rustdoc. Without an argument,
