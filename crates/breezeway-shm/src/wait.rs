@@ -34,18 +34,47 @@ pub enum WaitError {
 
 /// Waits of one thread for one peer.
 pub struct Waiter {
+    /// For entries, and for payload memory.
+    usual: Polling,
+    /// For slots of the ring. These waits poll under [`WaitPolicy::Park`] too, as long as that
+    /// pays: an awake peer makes room in much less time than one wake-up takes, and rings for a
+    /// sender that sleeps, and then has to be woken itself.
+    slots: Polling,
+}
+
+/// The choice between polls and sleep of one kind of waits.
+struct Polling {
     spinner: Spinner,
     /// Polls before the clock is read: one if the last wait that read it did not spin, as the peer
     /// may run on this CPU once this thread sleeps.
     polls: u32,
 }
 
-impl Waiter {
-    /// Creates a waiter with this policy and spin bound.
-    pub fn new(waiting: impl Into<Waiting>) -> Self {
+impl Polling {
+    fn new(waiting: Waiting) -> Self {
         let spinner = Spinner::new(waiting);
         let polls = if spinner.policy() == WaitPolicy::Park { 1 } else { POLLS_PER_TICK };
         Self { spinner, polls }
+    }
+}
+
+impl Waiter {
+    /// Creates a waiter with this policy and spin bound.
+    pub fn new(waiting: impl Into<Waiting>) -> Self {
+        let usual = waiting.into();
+        let policy = match usual.policy {
+            WaitPolicy::Busy => WaitPolicy::Busy,
+            WaitPolicy::Adaptive | WaitPolicy::Park => WaitPolicy::Adaptive,
+        };
+        Self { usual: Polling::new(usual), slots: Polling::new(Waiting { policy, ..usual }) }
+    }
+
+    #[inline(always)]
+    fn polling(&mut self, want: Want) -> &mut Polling {
+        match want {
+            Want::Data | Want::Memory { .. } => &mut self.usual,
+            Want::Consumed(_) => &mut self.slots,
+        }
     }
 
     /// Waits until `want` holds, or until `deadline`.
@@ -56,7 +85,7 @@ impl Waiter {
         want: Want,
         deadline: Deadline,
     ) -> Result<(), WaitError> {
-        for _ in 0..self.polls {
+        for _ in 0..self.polling(want).polls {
             if endpoint.has(want).map_err(SocketError::from)? {
                 return Ok(());
             }
@@ -76,13 +105,14 @@ impl Waiter {
         // The peer may sleep until it sees the progress or entries from before this wait.
         endpoint.flush()?;
         let start = clock::ticks();
-        let budget = self.spinner.ticks(|| endpoint.shares_cpu());
-        self.polls = if budget > 0 { POLLS_PER_TICK } else { 1 };
+        let polling = self.polling(want);
+        let budget = polling.spinner.ticks(|| endpoint.shares_cpu());
+        polling.polls = if budget > 0 { POLLS_PER_TICK } else { 1 };
         let came = budget > 0 && self.spin_counted(endpoint, want, start, budget, deadline)?;
         if !came {
             self.sleep(endpoint, want, deadline)?;
         }
-        self.spinner.learn(clock::ticks().wrapping_sub(start));
+        self.polling(want).spinner.learn(clock::ticks().wrapping_sub(start));
         Ok(())
     }
 

@@ -89,7 +89,9 @@ impl SessionOptions {
         Self::default()
     }
 
-    /// Sets the wait policy of this side. Default [`WaitPolicy::Adaptive`].
+    /// Sets the wait policy of this side. Default [`WaitPolicy::Adaptive`]. Under
+    /// [`WaitPolicy::Park`] an exclusive session polls for a slot of a full ring as under
+    /// `Adaptive`: a sleep for so short a time makes the server sleep and wake too.
     pub fn wait(mut self, policy: WaitPolicy) -> Self {
         self.wait = policy;
         self
