@@ -1,5 +1,6 @@
 //! `breezeway inspect`: its report about processes that do not help it.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use breezeway::{ExclusiveSession, Session};
@@ -7,7 +8,7 @@ use breezeway_shmipc::{Client, ClientOptions, Trust};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Folder, Running, breezeway, refused, run};
+use crate::support::{Folder, Running, breezeway, is_one_line_of_failure, refused, run};
 
 /// Stops a process, and waits until all of it has stopped.
 fn suspend(running: &Running) {
@@ -104,10 +105,30 @@ fn unshowable_process_is_refused_in_one_line() {
     refused(&["top", "--every", "soon"], &["soon", "; see breezeway top --help"]);
     refused(&["top", "--every", "49ms"], &["not 50ms or more", "; see breezeway top --help"]);
     refused(&["inspect", "0"], &["0", "; see breezeway inspect --help"]);
+    for command in [&["inspect", "greeter"][..], &["top", "greeter"], &["dump", "greeter", "1"]] {
+        refused(command, &["'greeter' is not a process id", "pidof"]);
+    }
     refused(&["inspect", "--session", "1"], &["PID", "; see breezeway inspect --help"]);
     let output = run(&["inspect", &std::process::id().to_string()]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.starts_with("process "), "{text}");
+}
+
+mod needs_root {
+    use super::*;
+
+    /// As root in a container inspects a process outside of it.
+    #[test]
+    #[ignore = "needs root: `make needs` runs it where there is root"]
+    fn process_with_more_privileges_is_refused_with_remedy() {
+        let process = Running::start(breezeway(&["serve", "--addr", "tcp:127.0.0.1:0"]));
+        process.line();
+        let mut inspect = Command::new("setpriv");
+        inspect.args(["--bounding-set=-all", env!("CARGO_BIN_EXE_breezeway"), "inspect"]);
+        let output = inspect.arg(process.pid().to_string()).output().unwrap();
+        let words = ["another user's or has more privileges", "root with CAP_SYS_PTRACE"];
+        is_one_line_of_failure(&output, "inspect", &words);
+    }
 }
 
 #[test]
