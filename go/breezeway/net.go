@@ -25,8 +25,8 @@ type NetListener struct {
 }
 
 // ListenNet listens at addresses and returns a net.Listener of the streams that clients open, for
-// code with a protocol of its own such as net/http or gRPC. Clients connect with [Session.DialNet] or
-// a [NetDialer].
+// code with a protocol of its own such as net/http or gRPC. Clients connect with [Session.DialNet]
+// or a [NetDialer].
 func ListenNet(addresses string, opts ...Option) (*NetListener, error) {
 	return new(Server).ListenNet(addresses, opts...)
 }

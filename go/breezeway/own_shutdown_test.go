@@ -29,7 +29,9 @@ func (s *session) backlog(t *testing.T, head proto.Head, body []byte, linger tim
 
 // closing returns a client's session that is being closed, with a stream, while its server reads
 // nothing.
-func closing(t *testing.T, linger time.Duration) (conn *Session, stream *Stream, closed chan error) {
+func closing(
+	t *testing.T, linger time.Duration,
+) (conn *Session, stream *Stream, closed chan error) {
 	conn, err := Dial(contextOf(t), stoppedServer(t))
 	if err != nil {
 		t.Fatal(err)
