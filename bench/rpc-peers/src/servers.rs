@@ -64,6 +64,10 @@ pub(crate) fn serve(what: &str, address: &str) -> Result<()> {
             println!("ready");
             Ok(server.serve()?)
         }
+        "volo-over-shm" => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(volo::serve_over_session(address))
+        }
         "volo" => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(volo::serve(address))

@@ -8,8 +8,9 @@ use ::volo::FastStr;
 use ::volo::net::Address;
 use anyhow::{Result, ensure};
 use breezeway::ExclusiveSession;
-use breezeway_rpc::AsyncThriftClient;
+use breezeway_rpc::{AsyncServer, AsyncThriftClient};
 use breezeway_tokio::Session;
+use breezeway_volo::{CallOver, VoloService, methods};
 use volo_thrift::ServerError;
 
 use crate::ours::{self, AsyncEchoClient, EchoClient};
@@ -50,6 +51,15 @@ pub(crate) async fn serve(path: &str) -> Result<()> {
     println!("ready");
     let served = echo::EchoServer::new(Mirror).run(address).await;
     served.map_err(|error| anyhow::anyhow!("{error}"))
+}
+
+/// Serves the same over sessions.
+pub(crate) async fn serve_over_session(address: &str) -> Result<()> {
+    let echo = echo::EchoServer::from_handler(Mirror);
+    let echo = VoloService::<_, echo::EchoRequestRecv>::new(echo, methods!(Echo: five, rows))?;
+    let server = AsyncServer::bind(&address.parse()?)?.add_service(echo)?;
+    println!("ready");
+    Ok(server.serve().await?)
 }
 
 /// A client with all that its builder gives by default, but for the time-out.
@@ -95,8 +105,14 @@ impl Places {
         format!("shm:{}", self.path("in-place"))
     }
 
-    fn start(&self) -> Result<[Served; 3]> {
+    /// Returns the address of Volo's service over sessions.
+    fn volo_over_shm(&self) -> String {
+        format!("shm:{}", self.path("volo-over-shm"))
+    }
+
+    fn start(&self) -> Result<[Served; 4]> {
         let servers = [
+            Served::start("volo-over-shm", &self.volo_over_shm())?,
             Served::start("ours", &self.ours())?,
             Served::start("ours-in-place", &self.in_place())?,
             Served::start("volo", &self.path("volo"))?,
@@ -137,6 +153,8 @@ pub(crate) async fn beside() -> Result<()> {
         AsyncEchoClient::new(AsyncThriftClient::new(format!("unix:{volo_path}").parse()?));
     let volo = client!(&volo_path);
     let from_volo = client!(&unix);
+    let session = Session::connect(&places.volo_over_shm().parse()?).await?;
+    let over_shm = echo::EchoClientBuilder::new("Echo").call_over(session).build();
 
     let session = ExclusiveSession::connect(&places.in_place().parse()?)?;
     let in_place = EchoClient::new(RefCell::new(session));
@@ -153,6 +171,14 @@ pub(crate) async fn beside() -> Result<()> {
         Ok(())
     };
     let volo_rows = async || volo_given(volo_list.clone()).await;
+    let over_shm_five = async || {
+        ensure!(over_shm.five(five()).await?.id == 1, "another struct");
+        Ok(())
+    };
+    let over_shm_rows = async || {
+        ensure!(over_shm.rows(volo_list.clone()).await?.len() == list.len(), "another list");
+        Ok(())
+    };
     let from_volo_five = async || {
         ensure!(from_volo.five(five()).await?.id == 1, "another struct");
         Ok(())
@@ -190,6 +216,9 @@ pub(crate) async fn beside() -> Result<()> {
         &from_volo_five,
         &volo_five
     );
+    pairs!("five fields, Volo over shm, on unix", "µs p50", load::one, &over_shm_five, &volo_five);
+    pairs!("64 callers, Volo over shm, on unix", "µs/c", load::many, &over_shm_five, &volo_five);
+    pairs!("list, Volo over shm, on unix", "µs p50", load::one, &over_shm_rows, &volo_rows);
     Ok(())
 }
 
