@@ -29,7 +29,7 @@ pub trait CallOver {
     /// framing and Volo's choice of an instance: the builder's address, discovery, load balance,
     /// transport and codec have no effect. Layers stay. Inner layers are added before this.
     ///
-    /// The calls of all clients of one channel share it, and a call that is dropped is cancelled.
+    /// A client and its clones share the channel. A call that is dropped is cancelled.
     fn call_over<C: AsyncChannel + Send + 'static>(self, channel: C) -> Self::Over<C>;
 }
 

@@ -42,7 +42,7 @@ impl Methods {
 /// ```
 #[macro_export]
 macro_rules! methods {
-    ($service:ident : $($name:tt),* $(; oneway : $($oneway:tt),+)?) => {{
+    ($service:ident : $($name:ident),* $(; oneway : $($oneway:ident),+)?) => {{
         const METHODS: &[$crate::Method] = &[
             $($crate::methods!(@ $service $name false),)*
             $($($crate::methods!(@ $service $oneway true),)+)?
@@ -50,7 +50,7 @@ macro_rules! methods {
         const _: () = $crate::Method::check(METHODS);
         $crate::Methods::new(stringify!($service), METHODS)
     }};
-    (@ $service:ident $name:tt $oneway:literal) => {
+    (@ $service:ident $name:ident $oneway:literal) => {
         $crate::Method::new(
             stringify!($service), stringify!($name), $oneway, $crate::Streaming::None,
         )

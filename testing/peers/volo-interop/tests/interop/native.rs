@@ -2,6 +2,7 @@
 
 mod calls;
 mod failures;
+mod instances;
 mod kill;
 mod layers;
 mod shop;
