@@ -42,7 +42,8 @@ func (s *Server) enter(conn net.Conn) error {
 // hasRoom returns an error if another session finds no room. The lock is held.
 func (s *Server) hasRoom() error {
 	if s.admitted+s.closing >= s.opts.maxSessions {
-		return fmt.Errorf("the server has its %d sessions (option MaxSessions)", s.opts.maxSessions)
+		return fmt.Errorf("the server has its %d sessions (option WithMaxSessions)",
+			s.opts.maxSessions)
 	}
 	return nil
 }
@@ -65,7 +66,7 @@ func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 		return
 	}
 	if err != nil {
-		s.Log.Debug("breezeway: no session", "error", err)
+		s.log.Debug("breezeway: no session", "error", err)
 		s.closeRefused(conn, g.refused)
 		return
 	}
@@ -199,8 +200,8 @@ func (s *Server) objection(g *greeting) error {
 	}
 	limit := s.opts.sessionsOfUser
 	if limit > 0 && !g.carrier.isRemote() && s.users[userOf(g.peer)] >= limit {
-		return fmt.Errorf("sessions of this user open: %d; the server's option MaxSessionsOfUser "+
-			"allows no more", limit)
+		return fmt.Errorf("sessions of this user open: %d; the server's option "+
+			"WithMaxSessionsOfUser allows no more", limit)
 	}
 	return nil
 }

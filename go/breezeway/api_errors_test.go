@@ -15,10 +15,12 @@ import (
 )
 
 func TestErrorsAreThoseOfTheStandardLibrary(t *testing.T) {
-	fails := func(call *breezeway.Call) error {
+	fails := func(_ context.Context, call *breezeway.Call) error {
 		return &breezeway.CallError{Code: breezeway.Code(call.Method())}
 	}
-	streams := func(stream *breezeway.Stream) { stream.Reset(breezeway.Code(stream.Method())) }
+	streams := func(_ context.Context, stream *breezeway.Stream) {
+		stream.Reset(breezeway.Code(stream.Method()))
+	}
 	conn := dial(t, goServer(t, "shm", fails, streams))
 	for _, failure := range []struct {
 		code     breezeway.Code

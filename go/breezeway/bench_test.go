@@ -9,8 +9,8 @@ import (
 
 // BenchmarkCall measures an echo with both sides in this process, polling.
 func BenchmarkCall(b *testing.B) {
-	conn := dial(b, goServer(b, "shm", echoes, nil, breezeway.Wait(breezeway.Busy)),
-		breezeway.Wait(breezeway.Busy))
+	conn := dial(b, goServer(b, "shm", echoes, nil, breezeway.WithWaitPolicy(breezeway.Busy)),
+		breezeway.WithWaitPolicy(breezeway.Busy))
 	request, reply := make([]byte, 64), make([]byte, 0, 64)
 	b.ReportAllocs()
 	for i := 0; i < b.N; i++ {

@@ -3,7 +3,6 @@ package breezeway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
@@ -18,8 +17,7 @@ type Call struct {
 	arrival
 	replied bool
 	sent    bool
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
+	ctx     *callContext
 }
 
 // Method returns the method number.
@@ -34,33 +32,11 @@ func (c *Call) IsOneWay() bool { return c.head.Flags.Has(proto.FlagNoReply) }
 // Peer returns the client's credentials.
 func (c *Call) Peer() Peer { return c.session.peer }
 
-// Service returns the number that the client set with the option [Service].
+// Service returns the number that the client set with the option [WithService].
 func (c *Call) Service() uint16 { return c.session.peerHello.Service }
 
 // Deadline returns the time until which the client waits. It returns false if the request has none.
 func (c *Call) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
-
-// Context returns a context that ends when the client no longer waits: its deadline has passed or
-// the session has ended. With the option [Offload] it also ends when the client cancels the call or
-// is gone, which a handler learns within about a millisecond. Without Offload the session's
-// goroutine runs the handler and reads nothing until it returns. A shutdown by the client does not
-// cancel earlier calls.
-func (c *Call) Context() context.Context {
-	if c.ctx == nil {
-		c.makeContext()
-	}
-	return c.ctx
-}
-
-func (c *Call) makeContext() {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	c.ctx, c.cancel = ctx, cancel
-	if c.deadline.IsZero() {
-		return
-	}
-	ctx, stop := context.WithDeadline(ctx, c.deadline)
-	c.ctx, c.cancel = ctx, func(cause error) { cancel(cause); stop() }
-}
 
 // Reply sends a reply with a copy of bytes.
 func (c *Call) Reply(bytes []byte) error { return c.reply(&outgoing{bytes: bytes}) }
@@ -179,9 +155,7 @@ func (c *Call) end(err error) {
 	if !c.sent && !c.IsOneWay() {
 		c.unsent()
 	}
-	if c.cancel != nil {
-		c.cancel(errCallOver)
-	}
+	c.ctx.end()
 }
 
 func (c *Call) failWith(err error) {
@@ -189,6 +163,10 @@ func (c *Call) failWith(err error) {
 	switch {
 	case errors.As(err, &failure):
 		_ = c.Fail(failure.Code, failure.Reason) // The next operation reports such an error.
+	case errors.Is(err, context.DeadlineExceeded):
+		_ = c.Fail(CodeDeadlinePassed, err.Error())
+	case errors.Is(err, context.Canceled):
+		_ = c.Fail(CodeCancelled, err.Error())
 	case err != nil:
 		_ = c.Fail(CodeFailed, err.Error())
 	default:
@@ -203,6 +181,9 @@ func (c *Call) unsent() {
 	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.taken == c {
+		s.taken = nil
+	}
 	switch {
 	case s.err != nil:
 	case s.rules.Ending.HasBegun():
@@ -219,11 +200,12 @@ func (c *Call) isOver() {
 	if s.serving != nil {
 		delete(s.serving, c.head.Stream)
 	}
+	if s.taken == c {
+		s.taken = nil
+	}
 	s.flush()
 	s.endIfServed()
 	s.ended()
 }
 
 var errUnread = errors.New("breezeway: the client does not take replies, and the session was ended")
-
-var errCallOver = fmt.Errorf("breezeway: the call is over: %w", context.Canceled)

@@ -9,9 +9,9 @@ import (
 
 // greeted returns a server that does not serve its sessions, a client of it, and the server's side
 // of the session.
-func greeted(tb testing.TB, opts ...Option) (*Server, *Session, *session) {
-	server, address := &Server{Handler: (*Call).Echo}, "shm:"+filepath.Join(tb.TempDir(), "s")
-	if err := server.Listen(address); err != nil {
+func greeted(tb testing.TB, opts ...DialOption) (*Server, *Session, *session) {
+	server, address := &Server{handler: echoCall}, "shm:"+filepath.Join(tb.TempDir(), "s")
+	if err := server.listen(address); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { server.unbind() })
@@ -55,12 +55,12 @@ func BenchmarkPath(b *testing.B) {
 		p, w, err := client.ask(0, &outgoing{bytes: request}, &lim)
 		client.mu.Unlock()
 		if err == nil {
-			err = serving.nextArrived(&limit{}, &call.arrival)
+			err = serving.nextArrived(&limit{}, &serving.renewed(call).arrival, call)
 		}
 		if err != nil {
 			b.Fatal(err)
 		}
-		server.run(serving.newCall(call))
+		server.run(call)
 		var reply Message
 		client.mu.Lock()
 		if err := client.waitForReply(w, p, &lim, &reply); err != nil || reply.Len() != 64 {

@@ -38,7 +38,7 @@ func TestAReplyToARequestThatWaitsForRoomBreaksARule(t *testing.T) {
 		<-answered
 		l.close()
 	})
-	conn, err := Dial(contextOf(t), address, RingCapacity(ring), Wait(Park))
+	conn, err := Dial(contextOf(t), address, WithRingCapacity(ring), WithWaitPolicy(Park))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +56,11 @@ func TestAReplyToARequestThatWaitsForRoomBreaksARule(t *testing.T) {
 
 func TestAServerWithoutAHandlerFailsCallsAndLogsNothing(t *testing.T) {
 	logged := make(chan string, 10)
-	server := &Server{Log: slog.New(slog.NewTextHandler(writer(func(line []byte) (int, error) {
+	server := &Server{log: slog.New(slog.NewTextHandler(writer(func(line []byte) (int, error) {
 		logged <- string(line)
 		return len(line), nil
 	}), nil))}
-	if err := server.Listen("shm:" + filepath.Join(t.TempDir(), "s")); err != nil {
+	if err := server.listen("shm:" + filepath.Join(t.TempDir(), "s")); err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)

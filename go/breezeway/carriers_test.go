@@ -50,19 +50,22 @@ func rustServer(t testing.TB, carrier string) string {
 }
 
 // echoes implements the handler of `breezeway serve`, as far as tests need it.
-func echoes(call *breezeway.Call) error {
+func echoes(_ context.Context, call *breezeway.Call) error {
 	if call.Method() == echo {
 		return call.Echo()
 	}
 	return &breezeway.CallError{Code: breezeway.CodeNoSuchMethod}
 }
 
+// quiet keeps servers from logging.
+var quiet = breezeway.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+
 // goServer serves in this process, and returns the address.
 func goServer(t testing.TB, carrier string, handler breezeway.Handler,
-	streams breezeway.StreamHandler, opts ...breezeway.Option) string {
-	server := &breezeway.Server{Handler: handler, Streams: streams,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	if err := server.Listen(addressOf(t, carrier), append(certified, opts...)...); err != nil {
+	streams breezeway.StreamHandler, opts ...breezeway.ServerOption) string {
+	server, err := breezeway.Listen(addressOf(t, carrier), handler,
+		serves(append(opts, breezeway.WithStreamHandler(streams), quiet)...)...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -81,9 +84,9 @@ func goServer(t testing.TB, carrier string, handler breezeway.Handler,
 	return server.Addresses()[0].String()
 }
 
-func dial(t testing.TB, address string, opts ...breezeway.Option) *breezeway.Session {
+func dial(t testing.TB, address string, opts ...breezeway.DialOption) *breezeway.Session {
 	conn, err := breezeway.Dial(context.Background(), address,
-		append(certified, opts...)...)
+		dials(opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,24 @@ import (
 // suit a busy machine.
 var certified []breezeway.Option
 
+// dials returns the options with which tests dial.
+func dials(more ...breezeway.DialOption) []breezeway.DialOption {
+	return append(all[breezeway.DialOption](certified), more...)
+}
+
+// serves returns the options with which tests listen.
+func serves(more ...breezeway.ServerOption) []breezeway.ServerOption {
+	return append(all[breezeway.ServerOption](certified), more...)
+}
+
+// all returns options of both sides as those of one.
+func all[T any](opts []breezeway.Option) (list []T) {
+	for _, option := range opts {
+		list = append(list, option.(T))
+	}
+	return list
+}
+
 // ofThisHost returns a certificate for the addresses at which tests listen.
 func ofThisHost() *x509.Certificate { return certificates.Of("test", thisHost) }
 
@@ -25,7 +43,7 @@ func certify(folder string) error {
 		err = a.Issue("peer", ofThisHost())
 	}
 	certified = []breezeway.Option{a.Shown("peer"), a.Trusted(),
-		breezeway.HandshakeTimeout(20 * time.Second)}
+		breezeway.WithHandshakeTimeout(20 * time.Second)}
 	sessionOptions = append(sessionOptions, certified...)
 	return errors.Join(err, os.Setenv("BREEZEWAY_CERTIFICATE", a.Path("peer.pem")),
 		os.Setenv("BREEZEWAY_KEY", a.Path("peer.key")),

@@ -16,7 +16,7 @@ type Client struct{ sessions sharing }
 
 // NewClient returns a client of the given addresses, separated by commas. Each dial uses the first
 // reachable address.
-func NewClient(addresses string, opts ...Option) *Client {
+func NewClient(addresses string, opts ...DialOption) *Client {
 	return &Client{sharing{addresses: addresses, opts: opts}}
 }
 

@@ -23,12 +23,12 @@ type Session struct {
 
 // Dial opens a session with the server at the first reachable address of a list, separated by
 // commas: "shm:/run/x.sock,unix:/run/x-unix.sock,tcp:localhost:7000".
-func Dial(ctx context.Context, addresses string, opts ...Option) (*Session, error) {
+func Dial(ctx context.Context, addresses string, opts ...DialOption) (*Session, error) {
 	list, err := ParseAddresses(addresses)
 	if err != nil {
 		return nil, err
 	}
-	set, err := newOptions(opts)
+	set, err := dialOptions(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (s *Session) OpenWithMetadata(
 func (s *Session) AcceptStream(ctx context.Context) (*Stream, error) {
 	var a arrival
 	lim := limitOf(ctx)
-	err := s.session.nextArrived(&lim, &a)
+	err := s.session.nextArrived(&lim, &a, nil)
 	return a.stream, timedOut(err)
 }
 
@@ -247,7 +247,7 @@ func (s *Session) Address() Address { return s.address }
 // Peer returns the server's credentials, as the kernel recorded them when it began to listen.
 func (s *Session) Peer() Peer { return s.session.peer }
 
-// Service returns the number that the server set with the option [Service].
+// Service returns the number that the server set with the option [WithService].
 func (s *Session) Service() uint16 { return s.session.peerHello.Service }
 
 // MaxInFlight returns the maximum number of calls in flight. Further calls wait.
@@ -263,13 +263,22 @@ func (s *Session) Counters() Counters {
 	return s.session.link.counters()
 }
 
-// nextArrived waits for the next request or stream from the peer, and stores it in a.
-func (s *session) nextArrived(lim *limit, a *arrival) error {
+// takenUp notes the call that was taken up, so that its client can cancel it.
+func (s *session) takenUp(call *Call) {
+	if call != nil && call.stream == nil && !call.IsOneWay() {
+		s.taken = call
+	}
+}
+
+// nextArrived waits for the next request or stream from the peer, and stores it in a, the arrival
+// of call if that is not nil.
+func (s *session) nextArrived(lim *limit, a *arrival, call *Call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endIfServed()
 	if s.err == nil && s.mayTakeUp() {
 		s.nextArrival(a)
+		s.takenUp(call)
 		s.promote()
 		return nil
 	}
@@ -280,6 +289,7 @@ func (s *session) nextArrived(lim *limit, a *arrival) error {
 		return err
 	}
 	s.nextArrival(a)
+	s.takenUp(call)
 	s.promote()
 	return nil
 }

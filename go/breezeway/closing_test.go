@@ -19,7 +19,7 @@ func TestRoomWaiterGetsEndOfPeer(t *testing.T) {
 		_, _ = io.CopyN(io.Discard, l.conn, 1)
 		l.close()
 	})
-	conn, err := Dial(context.Background(), address, Wait(Park))
+	conn, err := Dial(context.Background(), address, WithWaitPolicy(Park))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,11 +58,12 @@ func TestRoomWaiterGetsEndOfPeer(t *testing.T) {
 func TestAHandlerLearnsThatItsClientIsGone(t *testing.T) {
 	// More calls than handlers: the goroutine of the session waits for one of them.
 	cancelled := make(chan error, 4)
-	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {
-		<-call.Context().Done()
-		cancelled <- context.Cause(call.Context())
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(ctx context.Context,
+		call *Call) error {
+		<-ctx.Done()
+		cancelled <- context.Cause(ctx)
 		return call.Echo()
-	}, Offload(2))
+	}, WithOffload(2))
 	conn, err := Dial(context.Background(), address)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +84,7 @@ func TestAHandlerLearnsThatItsClientIsGone(t *testing.T) {
 
 func TestASessionEndsWhileItsBacklogIsBeingWritten(t *testing.T) {
 	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error { return nil })
+		func(_ context.Context, call *Call) error { return nil })
 	conn, err := Dial(context.Background(), address)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +119,7 @@ func TestClientsThatReadNothingAreNotWaitedForInTurn(t *testing.T) {
 	const stalled = 30
 	began := make(chan Peer, stalled)
 	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), nil,
-		OnSessionStart(func(p Peer) { began <- p }))
+		WithOnSessionStart(func(p Peer) { began <- p }))
 	where, _ := ParseAddress(address)
 	for range stalled {
 		conn, err := net.Dial("unix", where.Path)
@@ -159,11 +160,11 @@ func TestAServerThatClosesRepliesToTheCallThatItServes(t *testing.T) {
 func repliesAsItCloses(t *testing.T, carrier string, offload int) {
 	began, release := make(chan struct{}), make(chan struct{})
 	server, address := quietServer(t, carrier+":"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error {
+		func(_ context.Context, call *Call) error {
 			close(began)
 			<-release
 			return call.Echo()
-		}, Offload(offload), ReplyTimeout(time.Minute))
+		}, WithOffload(offload), WithReplyTimeout(time.Minute))
 	conn, err := Dial(contextOf(t), address)
 	if err != nil {
 		t.Fatal(err)
@@ -186,11 +187,11 @@ func repliesAsItCloses(t *testing.T, carrier string, offload int) {
 func TestAServerThatClosesWaitsNoLongerForACallThanReplyTimeout(t *testing.T) {
 	began, release := make(chan struct{}), make(chan struct{})
 	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error {
+		func(_ context.Context, call *Call) error {
 			close(began)
 			<-release
 			return call.Echo()
-		}, ReplyTimeout(time.Millisecond))
+		}, WithReplyTimeout(time.Millisecond))
 	conn, err := Dial(contextOf(t), address)
 	if err != nil {
 		t.Fatal(err)
@@ -211,8 +212,9 @@ func TestAServerThatClosesWaitsNoLongerForACallThanReplyTimeout(t *testing.T) {
 func TestAServerIsClosedAsASessionBegins(t *testing.T) {
 	for range 50 { // Only the race detector finds faults here.
 		began := make(chan struct{}, 1)
-		server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), nil, Offload(1),
-			OnSessionStart(func(Peer) { began <- struct{}{} }))
+		server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), nil,
+			WithOffload(1),
+			WithOnSessionStart(func(Peer) { began <- struct{}{} }))
 		dialled := make(chan *Session, 1)
 		go func() {
 			conn, _ := Dial(context.Background(), address)

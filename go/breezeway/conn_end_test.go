@@ -93,7 +93,7 @@ func closesAtOnce(t *testing.T, address string) {
 }
 
 func TestConnWriteToClosedPeerIsNotEndOfFile(t *testing.T) {
-	listener, err := ListenNet("unix:" + filepath.Join(t.TempDir(), "s"))
+	listener, err := ListenNet("unix:"+filepath.Join(t.TempDir(), "s"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestACallsTimeRunsFromItsReceipt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			began, release := make(chan time.Time, 2), make(chan struct{})
 			address := "unix:" + filepath.Join(t.TempDir(), "s")
-			server, _ := quietServer(t, address, func(call *Call) error {
+			server, _ := quietServer(t, address, func(_ context.Context, call *Call) error {
 				deadline, said := call.Deadline()
 				if !said {
 					t.Error("a call has no deadline")
@@ -27,7 +27,7 @@ func TestACallsTimeRunsFromItsReceipt(t *testing.T) {
 				began <- deadline
 				<-release
 				return call.Echo()
-			}, Offload(offload))
+			}, WithOffload(offload))
 			client := dialByHand(t, address, smallHello())
 			var frames []byte
 			for stream := range uint32(2) {
@@ -58,7 +58,10 @@ func TestACallsTimeRunsFromItsReceipt(t *testing.T) {
 }
 
 func TestNothingIsWrittenPastTheDeadline(t *testing.T) {
-	conn := serveStreams(t, "shm", func(stream *Stream) { <-stream.session.done })
+	conn := serveStreams(t, "shm", func(_ context.Context,
+		stream *Stream) {
+		<-stream.session.done
+	})
 	connection, err := conn.DialNet(contextOf(t))
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +83,10 @@ func TestNothingIsWrittenPastTheDeadline(t *testing.T) {
 }
 
 func TestNothingIsBegunWithAContextThatIsDone(t *testing.T) {
-	conn := serveStreams(t, "shm", func(stream *Stream) { <-stream.session.done })
+	conn := serveStreams(t, "shm", func(_ context.Context,
+		stream *Stream) {
+		<-stream.session.done
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	stream, err := conn.Open(ctx, 0)
 	if err != nil {
@@ -102,7 +108,7 @@ func TestNothingIsBegunWithAContextThatIsDone(t *testing.T) {
 }
 
 func TestEmptyMessagesDoNotKeepAReadPastItsDeadline(t *testing.T) {
-	conn := serveStreams(t, "shm", func(stream *Stream) {
+	conn := serveStreams(t, "shm", func(_ context.Context, stream *Stream) {
 		for range 2 {
 			_ = stream.Send(context.Background(), nil)
 		}
@@ -125,7 +131,8 @@ func TestEmptyMessagesDoNotKeepAReadPastItsDeadline(t *testing.T) {
 
 func TestACallWhoseContextIsDoneIsNotSent(t *testing.T) {
 	served := make(chan struct{}, 1)
-	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(_ context.Context,
+		call *Call) error {
 		served <- struct{}{}
 		return call.Echo()
 	})

@@ -23,7 +23,7 @@ func (s *session) fill() {
 }
 
 func TestAGoAwayThatFindsNoRoomIsSaidOnceThereIsSome(t *testing.T) {
-	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo)
+	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), echoCall)
 	conn, err := Dial(contextOf(t), address)
 	if err != nil {
 		t.Fatal(err)
@@ -46,13 +46,13 @@ func TestAGoAwayThatFindsNoRoomIsSaidOnceThereIsSome(t *testing.T) {
 
 // The client's session has no waiters.
 func TestAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
-	for name, end := range map[string]func(*Stream){
-		"reset": func(stream *Stream) { stream.Reset(CodeOverloaded) },
-		"close": func(stream *Stream) { _ = stream.Close() },
+	for name, end := range map[string]func(context.Context, *Stream){
+		"reset": func(_ context.Context, stream *Stream) { stream.Reset(CodeOverloaded) },
+		"close": func(_ context.Context, stream *Stream) { _ = stream.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			come, received := make(chan *Stream, 1), make(chan error, 1)
-			conn := serveStreams(t, "shm", func(stream *Stream) {
+			conn := serveStreams(t, "shm", func(_ context.Context, stream *Stream) {
 				come <- stream
 				_, err := stream.Recv(contextOf(t))
 				received <- err
@@ -66,7 +66,7 @@ func TestAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 			conn.session.mu.Lock()
 			conn.session.fill()
 			conn.session.mu.Unlock()
-			end(stream)
+			end(context.Background(), stream)
 			serving.mu.Unlock()
 			if err := soon(t, "the reset", received); !errors.As(err, new(*ResetError)) {
 				t.Errorf("the peer received %v", err)
@@ -78,7 +78,7 @@ func TestAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 // The client's session has no waiters here either.
 func TestAnAnswerToAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 	come := make(chan *Stream, 1)
-	conn := serveStreams(t, "shm", func(stream *Stream) {
+	conn := serveStreams(t, "shm", func(_ context.Context, stream *Stream) {
 		come <- stream
 		<-stream.session.done
 	})
@@ -103,15 +103,15 @@ func TestAnAnswerToAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 // A TCP socket that has accepted everything reports no further room.
 func TestPendingEntryBehindTCPBacklogIsSentAlone(t *testing.T) {
 	received := make(chan error, 1)
-	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Streams: func(stream *Stream) {
+	server := &Server{log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		streams: func(_ context.Context, stream *Stream) {
 			if stream.Method() == 2 {
 				_, err := stream.Recv(contextOf(t))
 				received <- err
 			}
 			<-stream.session.done
 		}}
-	if err := server.Listen("tcp:127.0.0.1:0", StreamWindow(1<<20, 1<<40)); err != nil {
+	if err := server.listen("tcp:127.0.0.1:0", WithStreamWindow(1<<20, 1<<40)); err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -120,7 +120,7 @@ func TestPendingEntryBehindTCPBacklogIsSentAlone(t *testing.T) {
 		_ = server.Close()
 		soon(t, "the server's end", served)
 	}()
-	conn, err := Dial(contextOf(t), server.Addresses()[0].String(), HandshakeTimeout(1e10))
+	conn, err := Dial(contextOf(t), server.Addresses()[0].String(), WithHandshakeTimeout(1e10))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,9 +177,9 @@ func TestAWindowThatFoundNoSlotIsGivenBackOnceThereIsOne(t *testing.T) {
 		close(given)
 		l.close()
 	})
-	conn, err := Dial(context.Background(), address, RingCapacity(ring),
-		StreamWindow(window, 1<<20),
-		Wait(Park))
+	conn, err := Dial(context.Background(), address, WithRingCapacity(ring),
+		WithStreamWindow(window, 1<<20),
+		WithWaitPolicy(Park))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,12 +205,12 @@ func TestAWindowThatFoundNoSlotIsGivenBackOnceThereIsOne(t *testing.T) {
 }
 
 func TestALastMessageThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
-	listener, err := ListenNet("shm:" + filepath.Join(t.TempDir(), "s"))
+	listener, err := ListenNet("shm:"+filepath.Join(t.TempDir(), "s"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Shutdown(contextOf(t))
-	dialer := NewNetDialer(listener.Addr().(Address).String(), RingCapacity(8))
+	dialer := NewNetDialer(listener.Addr().(Address).String(), WithRingCapacity(8))
 	defer dialer.Close()
 	conn, err := dialer.Dial(contextOf(t))
 	if err != nil {

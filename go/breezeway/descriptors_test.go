@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,9 +18,9 @@ func TestDescriptorTableHasRoomBeforeClientsConnect(t *testing.T) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	server := &Server{Handler: func(*Call) error { return nil }}
+	server := &Server{handler: func(context.Context, *Call) error { return nil }}
 	address := "shm:" + filepath.Join(t.TempDir(), "room.sock")
-	if err := server.Listen(address, MaxSessions(5_000)); err != nil {
+	if err := server.listen(address, WithMaxSessions(5_000)); err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()

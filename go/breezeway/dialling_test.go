@@ -27,13 +27,13 @@ func TestDialSaysThatItsContextIsDone(t *testing.T) {
 	address := silent(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	_, err := Dial(ctx, address, HandshakeTimeout(time.Hour))
+	_, err := Dial(ctx, address, WithHandshakeTimeout(time.Hour))
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("past the deadline Dial gave %v", err)
 	}
 	ctx, cancel = context.WithCancel(context.Background())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	_, err = Dial(ctx, address, HandshakeTimeout(time.Hour))
+	_, err = Dial(ctx, address, WithHandshakeTimeout(time.Hour))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled, Dial gave %v", err)
 	}
@@ -76,14 +76,14 @@ func TestManyDialWaitersWaitTogether(t *testing.T) {
 	}()
 	for name, begin := range map[string]func() (func(context.Context) error, func() error){
 		"calls": func() (func(context.Context) error, func() error) {
-			client := NewClient("unix:"+path, WaitForServer(200*time.Millisecond))
+			client := NewClient("unix:"+path, WithWaitForServer(200*time.Millisecond))
 			return func(ctx context.Context) error {
 				_, err := client.Call(ctx, 0, nil)
 				return err
 			}, client.Close
 		},
 		"connections": func() (func(context.Context) error, func() error) {
-			dialer := NewNetDialer("unix:"+path, WaitForServer(200*time.Millisecond))
+			dialer := NewNetDialer("unix:"+path, WithWaitForServer(200*time.Millisecond))
 			return func(ctx context.Context) error {
 				_, err := dialer.Dial(ctx)
 				return err
@@ -116,8 +116,8 @@ func TestManyDialWaitersWaitTogether(t *testing.T) {
 
 func TestDialWaiterGetsCloseOfItsClient(t *testing.T) {
 	path := "unix:" + filepath.Join(t.TempDir(), "nobody serves here")
-	client, dialer := NewClient(path, WaitForServer(time.Hour)), NewNetDialer(path,
-		WaitForServer(time.Hour))
+	client, dialer := NewClient(path, WithWaitForServer(time.Hour)), NewNetDialer(path,
+		WithWaitForServer(time.Hour))
 	dials := map[string]struct {
 		dial    func(ctx context.Context) error
 		sharing *sharing

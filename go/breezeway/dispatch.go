@@ -33,9 +33,7 @@ func (s *session) dispatch() error {
 		m.Release()
 		s.callEnded()
 	case proto.Cancelled:
-		if call := s.serving[head.Stream]; call != nil {
-			call.cancel(&CallError{Code: CodeCancelled})
-		}
+		s.cancelCall(head.Stream)
 	case proto.SentAway:
 		s.wakeBeginners()
 	case proto.Closed:
@@ -64,7 +62,7 @@ func (s *session) arrive(head *proto.Head, m *Message, stream *Stream) {
 		s.arrivals = append(s.arrivals, arrival{})
 	}
 	a := &s.arrivals[len(s.arrivals)-1]
-	a.head, a.stream, a.deadline = *head, stream, time.Time{}
+	a.head, a.stream, a.deadline, a.cancelled = *head, stream, time.Time{}, false
 	if head.Time != 0 {
 		a.deadline = deadlineOf(head.Time)
 	}

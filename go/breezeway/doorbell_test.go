@@ -1,13 +1,14 @@
 package breezeway
 
 import (
+	"context"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
 func TestPostLeavesDoorbellToItsSleeper(t *testing.T) {
-	server := &Server{Handler: func(call *Call) error { return call.Echo() }}
+	server := &Server{handler: func(_ context.Context, call *Call) error { return call.Echo() }}
 	conn := standingBy(t, server)
 	s := conn.session
 	s.mu.Lock()
@@ -35,7 +36,7 @@ func TestPostLeavesDoorbellToItsSleeper(t *testing.T) {
 }
 
 func TestAnnouncementsThatBringDoorbellsDoNotFillTheSocket(t *testing.T) {
-	server := &Server{Handler: func(call *Call) error { return call.Echo() }}
+	server := &Server{handler: func(_ context.Context, call *Call) error { return call.Echo() }}
 	conn := standingBy(t, server)
 	s, peer := conn.session, sessionOf(t, server)
 	announce := map[string]func() error{

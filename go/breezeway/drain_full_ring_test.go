@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -13,13 +14,13 @@ func TestRequestsBeforeClientEndAreServedWithFullRing(t *testing.T) {
 	for _, offload := range []int{0, 1} {
 		posted := make(chan struct{}, 1)
 		server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
-			func(call *Call) error {
+			func(_ context.Context, call *Call) error {
 				if call.IsOneWay() {
 					posted <- struct{}{}
 					return nil
 				}
 				return call.Reply(make([]byte, size))
-			}, Cap(size), Offload(offload))
+			}, WithCap(size), WithOffload(offload))
 		conn, err := Dial(contextOf(t), address)
 		if err != nil {
 			t.Fatal(err)
@@ -55,11 +56,11 @@ func TestPostsBeforeFailedMessageAreServed(t *testing.T) {
 		t.Run(carrier, func(t *testing.T) {
 			served := make(chan struct{}, 1)
 			server, address := quietServer(t, carrier+":"+filepath.Join(t.TempDir(), "s"),
-				func(*Call) error {
+				func(context.Context, *Call) error {
 					served <- struct{}{}
 					return nil
-				}, Wait(Park))
-			conn, err := Dial(contextOf(t), address, Cap(4096))
+				}, WithWaitPolicy(Park))
+			conn, err := Dial(contextOf(t), address, WithCap(4096))
 			if err != nil {
 				t.Fatal(err)
 			}

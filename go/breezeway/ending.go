@@ -97,7 +97,10 @@ func (s *session) endError() error {
 
 func (s *session) cancelServing(err error) {
 	for _, call := range s.serving {
-		call.cancel(err)
+		call.ctx.cancel(err)
+	}
+	if s.taken != nil {
+		s.taken.ctx.cancel(err)
 	}
 }
 

@@ -54,22 +54,23 @@ func endInTheMiddle(t *testing.T, carrier string,
 	may, reader, read := make(chan struct{}), make(chan *Stream, 1), make(chan error, 1)
 	ctx, cancel := context.WithCancel(contextOf(t))
 	ended, served := make(chan error, 1), make(chan error, 1)
-	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Handler: func(call *Call) error {
+	server := &Server{log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		handler: func(_ context.Context, call *Call) error {
 			if call.head.Stream == 1 {
 				<-may
 			}
 			return call.Reply(make([]byte, twoFit))
 		},
-		Streams: func(stream *Stream) {
+		streams: func(_ context.Context, stream *Stream) {
 			reader <- stream
 			_, err := stream.Recv(ctx)
 			read <- err
 		},
 	}
 	path := filepath.Join(t.TempDir(), "s")
-	if err := server.Listen(carrier+":"+path, Offload(calls), ReplyTimeout(10*time.Millisecond),
-		OnSessionEnd(func(_ Peer, err error) { ended <- err })); err != nil {
+	if err := server.listen(carrier+":"+path, WithOffload(calls),
+		WithReplyTimeout(10*time.Millisecond),
+		WithOnSessionEnd(func(_ Peer, err error) { ended <- err })); err != nil {
 		t.Fatal(err)
 	}
 	go func() { served <- server.Serve() }()

@@ -16,7 +16,7 @@ import (
 
 // entriesBack replies to each stream by its method: 1 with one entry that has everything, 2 with
 // metadata alone, and then nothing until the client's end, 3 with a reset.
-func entriesBack(stream *breezeway.Stream) {
+func entriesBack(_ context.Context, stream *breezeway.Stream) {
 	ctx := context.Background()
 	m, err := stream.Recv(ctx)
 	body := [][]byte{m.Bytes(), []byte(" back")}
@@ -170,7 +170,7 @@ func dialForeign(t *testing.T, address string) net.Conn {
 		t.Fatal(err)
 	}
 	conn, err := breezeway.DialForeign(within(t, time.Minute), list[0], append(
-		[]breezeway.Option{breezeway.ForeignProtocol("test")}, certified...)...)
+		[]breezeway.DialOption{breezeway.WithForeignProtocol("test")}, dials()...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,14 +236,15 @@ func TestListenerAcceptsStreamsThatAreOffered(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		ready := make(chan struct{})
 		var listener *breezeway.NetListener
-		server := &breezeway.Server{Streams: func(stream *breezeway.Stream) {
+		offers := func(ctx context.Context, stream *breezeway.Stream) {
 			if <-ready; stream.Method() == 0 {
 				listener.Offer(stream)
 			} else {
-				bounce(stream)
+				bounce(ctx, stream)
 			}
-		}}
-		listener, err := server.ListenNet(addressOf(t, carrier), certified...)
+		}
+		listener, err := breezeway.ListenNet(addressOf(t, carrier), nil,
+			serves(breezeway.WithStreamHandler(offers))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +290,7 @@ func TestDialReturnsForeignErrorForOtherProtocolsOfTLS(t *testing.T) {
 			}
 		}()
 		address := "tls:" + listener.Addr().String()
-		_, err = breezeway.Dial(within(t, time.Minute), address, certified...)
+		_, err = breezeway.Dial(within(t, time.Minute), address, dials()...)
 		if !errors.As(err, new(*breezeway.ForeignError)) {
 			t.Errorf("%v: %v", protocols, err)
 		}

@@ -32,11 +32,11 @@ var (
 	errNegativeOffset = errors.New("breezeway: a read at a negative offset")
 	// ErrSent is returned for a reservation, or for the reply of a call, that was sent before.
 	ErrSent = errors.New("breezeway: it was sent before, or given up")
-	// ErrNotTrusted is returned by Slice on a session without the option [TrustPeer].
+	// ErrNotTrusted is returned by Slice on a session without the option [WithTrustedPeer].
 	ErrNotTrusted = errors.New("breezeway: slices of the peer's memory need the option " +
 		"TrustPeer; ReadAt and AppendTo copy")
 	// ErrTooMuchPinned is returned by Slice if more memory would stay mapped forever than the
-	// option [TrustPeer] allows.
+	// option [WithTrustedPeer] allows.
 	ErrTooMuchPinned = errors.New("breezeway: slices have taken as much memory as the option " +
 		"TrustPeer allows; copy, or raise it")
 	// ErrServerClosed is returned by Serve after Close or Shutdown.
@@ -108,7 +108,7 @@ type TooMuchMetadataError struct{ Len, Max int }
 
 func (e *TooMuchMetadataError) Error() string {
 	return fmt.Sprintf("breezeway: metadata of %d bytes; the peer takes %d "+
-		"(its option MaxMetadata)", e.Len, e.Max)
+		"(its option WithMaxMetadata)", e.Len, e.Max)
 }
 
 // A Code is the reason why a call failed or a stream was reset.

@@ -17,21 +17,19 @@ func Example() {
 	}
 	defer os.RemoveAll(folder)
 	address := "shm:" + filepath.Join(folder, "hello.sock")
-	server, err := breezeway.Listen(address, func(call *breezeway.Call) error {
+	hello := func(_ context.Context, call *breezeway.Call) error {
 		return call.Reply(append([]byte("hello, "), call.Request().Bytes()...))
-	})
+	}
+	server, err := breezeway.Listen(address, hello)
 	if err != nil {
 		log.Fatal(err)
 	}
 	go func() { _ = server.Serve() }()
 	defer server.Close()
 
-	session, err := breezeway.Dial(context.Background(), address)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer session.Close()
-	reply, err := session.Call(context.Background(), 0, []byte("gopher"))
+	client := breezeway.NewClient(address)
+	defer client.Close()
+	reply, err := client.Call(context.Background(), 0, []byte("gopher"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -47,7 +45,7 @@ func ExampleSession_Reserve() {
 	}
 	defer os.RemoveAll(folder)
 	address := "shm:" + filepath.Join(folder, "echo.sock")
-	server, err := breezeway.Listen(address, func(call *breezeway.Call) error {
+	server, err := breezeway.Listen(address, func(_ context.Context, call *breezeway.Call) error {
 		return call.Echo()
 	})
 	if err != nil {
@@ -88,15 +86,16 @@ func ExampleSession_Open() {
 	}
 	defer os.RemoveAll(folder)
 	address := "shm:" + filepath.Join(folder, "count.sock")
-	server := &breezeway.Server{Streams: func(stream *breezeway.Stream) {
+	count := func(ctx context.Context, stream *breezeway.Stream) {
 		for i := range 3 {
-			if stream.Send(stream.Context(), []byte{byte('a' + i)}) != nil {
+			if stream.Send(ctx, []byte{byte('a' + i)}) != nil {
 				return // The client is gone.
 			}
 		}
 		_ = stream.CloseSend()
-	}}
-	if err := server.Listen(address); err != nil {
+	}
+	server, err := breezeway.Listen(address, nil, breezeway.WithStreamHandler(count))
+	if err != nil {
 		log.Fatal(err)
 	}
 	go func() { _ = server.Serve() }()
@@ -128,7 +127,7 @@ func ExampleSession_Open() {
 }
 
 // A server is replaced by another one while a client makes calls.
-func ExampleTakeOver() {
+func ExampleWithTakeOver() {
 	folder, err := os.MkdirTemp("", "example")
 	if err != nil {
 		log.Fatal(err)
@@ -136,9 +135,10 @@ func ExampleTakeOver() {
 	defer os.RemoveAll(folder)
 	address := "shm:" + filepath.Join(folder, "version.sock")
 	serve := func(version string) *breezeway.Server {
-		server, err := breezeway.Listen(address, func(call *breezeway.Call) error {
+		server, err := breezeway.Listen(address, func(_ context.Context,
+			call *breezeway.Call) error {
 			return call.Reply([]byte(version))
-		}, breezeway.TakeOver(true))
+		}, breezeway.WithTakeOver(true))
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -164,4 +164,55 @@ func ExampleTakeOver() {
 	// Output:
 	// 1.0
 	// 1.1
+}
+
+// A server opens a stream to the client that has made a call.
+func ExampleCall_StreamOpener() {
+	folder, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	address := "shm:" + filepath.Join(folder, "news.sock")
+	subscribe := func(ctx context.Context, call *breezeway.Call) error {
+		news, err := call.StreamOpener().Open(ctx, 0)
+		if err != nil {
+			return err
+		}
+		if err := news.Send(ctx, []byte("first news")); err != nil {
+			return err
+		}
+		if err := news.CloseSend(); err != nil {
+			return err
+		}
+		return call.Reply(nil)
+	}
+	server, err := breezeway.Listen(address, subscribe)
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() { _ = server.Serve() }()
+	defer server.Close()
+
+	ctx := context.Background()
+	session, err := breezeway.Dial(ctx, address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer session.Close()
+	if _, err := session.Call(ctx, 0, nil); err != nil {
+		log.Fatal(err)
+	}
+	news, err := session.AcceptStream(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer news.Close()
+	message, err := news.Recv(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer message.Release()
+	fmt.Printf("%s\n", message.Bytes())
+	// Output: first news
 }

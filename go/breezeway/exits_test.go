@@ -39,8 +39,8 @@ func TestAClientThatCannotBeWatchedForAShortageIsRefused(t *testing.T) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
 		t.Fatal(err)
 	}
-	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo,
-		Authorize(func(Peer) error {
+	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), echoCall,
+		WithAuthorize(func(Peer) error {
 			return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Max: before.Max})
 		}))
 	conn, err := Dial(contextOf(t), address)

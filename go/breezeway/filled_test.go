@@ -21,14 +21,14 @@ func filling(with byte) func(space []byte) error {
 
 func TestFilledCallsAndRepliesArriveWithMetadata(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
-		_, address = quietServer(t, address, func(call *Call) error {
+		_, address = quietServer(t, address, func(_ context.Context, call *Call) error {
 			block, _ := call.Request().Metadata()
 			request := call.Request().Bytes()
 			return call.ReplyFilled(block, len(request), func(space []byte) error {
 				copy(space, request)
 				return nil
 			})
-		}, Offload(4))
+		}, WithOffload(4))
 		client := NewClient(address)
 		defer client.Close()
 		for _, n := range []int{0, 1, 104, 105, 5000, 1 << 20} {
@@ -52,14 +52,14 @@ func TestFilledCallsAndRepliesArriveWithMetadata(t *testing.T) {
 func TestFilledCallThatFailsSendsNothing(t *testing.T) {
 	const size = 1 << 20
 	onBothLinks(t, func(t *testing.T, address string) {
-		_, address = quietServer(t, address, func(call *Call) error {
+		_, address = quietServer(t, address, func(_ context.Context, call *Call) error {
 			err := call.ReplyFilled(nil, size, func([]byte) error { return errFilling })
 			if !errors.Is(err, errFilling) {
 				t.Errorf("the reply gives %v", err)
 			}
 			return call.Reply([]byte("instead"))
-		}, Cap(2*size))
-		client := NewClient(address, Cap(2*size))
+		}, WithCap(2*size))
+		client := NewClient(address, WithCap(2*size))
 		defer client.Close()
 		ctx := contextOf(t)
 		for range 10 { // More than the cap.
@@ -87,8 +87,11 @@ func TestFilledCallThatFailsSendsNothing(t *testing.T) {
 
 func TestFilledCallBeyondCapFailsAlone(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
-		_, address = quietServer(t, address, func(call *Call) error { return call.Echo() },
-			Cap(1<<20))
+		_, address = quietServer(t, address, func(_ context.Context,
+			call *Call) error {
+			return call.Echo()
+		},
+			WithCap(1<<20))
 		client := NewClient(address)
 		defer client.Close()
 		_, err := client.CallFilled(contextOf(t), 0, nil, 2<<20, filling(1))
@@ -103,7 +106,7 @@ func TestFilledCallBeyondCapFailsAlone(t *testing.T) {
 
 func TestFilledMessagesOfStreamArrive(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
-		server := &Server{Streams: func(stream *Stream) {
+		server := &Server{streams: func(_ context.Context, stream *Stream) {
 			for {
 				m, err := stream.Recv(context.Background())
 				if err != nil {

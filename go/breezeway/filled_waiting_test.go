@@ -18,10 +18,10 @@ const (
 func TestFilledMessagesThatAwaitWindowHoldNoMemory(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
 		release := make(chan struct{})
-		server := &Server{Handler: (*Call).Echo, Streams: func(*Stream) { <-release }}
-		serveQuietly(t, server, address, StreamWindow(1, 1<<20), MaxStreams(manySenders))
+		server := &Server{handler: echoCall, streams: func(context.Context, *Stream) { <-release }}
+		serveQuietly(t, server, address, WithStreamWindow(1, 1<<20), WithMaxStreams(manySenders))
 		defer close(release)
-		conn := dialled(t, address, Cap(filledCap))
+		conn := dialled(t, address, WithCap(filledCap))
 		ctx, cancel := context.WithCancel(contextOf(t))
 		ended := make(chan error, manySenders)
 		var streams []*Stream
@@ -60,11 +60,11 @@ func TestFilledMessagesThatAwaitWindowHoldNoMemory(t *testing.T) {
 func TestFilledCallsThatAwaitOthersHoldNoMemory(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
 		release := make(chan struct{})
-		_, address = quietServer(t, address, func(call *Call) error {
+		_, address = quietServer(t, address, func(_ context.Context, call *Call) error {
 			<-release
 			return call.Reply(nil)
-		}, Offload(manySenders))
-		client := NewClient(address, Cap(filledCap), RingCapacity(8))
+		}, WithOffload(manySenders))
+		client := NewClient(address, WithCap(filledCap), WithRingCapacity(8))
 		defer client.Close()
 		conn, err := client.Session(contextOf(t))
 		if err != nil {
@@ -107,7 +107,7 @@ func TestFilledCallsThatAwaitOthersHoldNoMemory(t *testing.T) {
 
 func TestFilledMessageOfEndedContextIsNotWritten(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
-		_, address = quietServer(t, address, (*Call).Echo)
+		_, address = quietServer(t, address, echoCall)
 		conn := dialled(t, address)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()

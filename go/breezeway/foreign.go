@@ -122,10 +122,10 @@ func asForeign(carrier Carrier, err error) error {
 const noProtocol = "no application protocol"
 
 // DialForeign connects to a server of another protocol at a unix, tcp or tls address. Over tls it
-// requires the protocol of the option [ForeignProtocol]. The connection has a method Peer, which
-// returns the server's credentials.
-func DialForeign(ctx context.Context, address Address, opts ...Option) (net.Conn, error) {
-	set, err := newOptions(opts)
+// requires the protocol of the option [WithForeignProtocol]. The connection has a method Peer,
+// which returns the server's credentials.
+func DialForeign(ctx context.Context, address Address, opts ...DialOption) (net.Conn, error) {
+	set, err := dialOptions(opts)
 	if err != nil {
 		return nil, err
 	}

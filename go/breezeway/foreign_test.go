@@ -62,9 +62,10 @@ func echoAll(listener net.Listener) {
 	}
 }
 
-func listenForeign(t *testing.T, carrier string, opts ...breezeway.Option) *breezeway.NetListener {
-	listener, err := breezeway.ListenNet(addressOf(t, carrier), append(append(
-		[]breezeway.Option{breezeway.ForeignProtocol("test")}, certified...), opts...)...)
+func listenForeign(t *testing.T, carrier string,
+	opts ...breezeway.ServerOption) *breezeway.NetListener {
+	listener, err := breezeway.ListenNet(addressOf(t, carrier), nil,
+		serves(append(opts, breezeway.WithForeignProtocol("test"))...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestForeignClientIsKnownByPeerAndCarrier(t *testing.T) {
 }
 
 func TestForeignClientCountsAsASession(t *testing.T) {
-	listener := listenForeign(t, "unix", breezeway.MaxSessions(1))
+	listener := listenForeign(t, "unix", breezeway.WithMaxSessions(1))
 	go echoAll(listener)
 	address := listener.Addr().String()
 	client := foreign(t, address)
@@ -180,7 +181,7 @@ func isTimeout(err error) bool {
 
 func TestForeignClientWithoutTheOptionIsRefused(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
-		listener, err := breezeway.ListenNet(addressOf(t, carrier), certified...)
+		listener, err := breezeway.ListenNet(addressOf(t, carrier), nil, serves()...)
 		if err != nil {
 			t.Fatal(err)
 		}

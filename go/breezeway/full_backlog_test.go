@@ -16,7 +16,7 @@ import (
 // fullServer returns a server that does not serve yet and has a full backlog.
 func fullServer(t *testing.T, scheme string) (*Server, string) {
 	address := scheme + ":" + filepath.Join(t.TempDir(), "s")
-	server, err := Listen(address, (*Call).Echo)
+	server, err := Listen(address, echoCall)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestDialFullBacklogFailsAtTheConnectTimeout(t *testing.T) {
 		_, address := fullServer(t, scheme)
 		const timeout = 300 * time.Millisecond
 		began := time.Now()
-		_, err := Dial(context.Background(), address, HandshakeTimeout(timeout))
+		_, err := Dial(context.Background(), address, WithHandshakeTimeout(timeout))
 		waited := time.Since(began)
 		if !errors.Is(err, os.ErrDeadlineExceeded) || waited < timeout {
 			t.Errorf("%s: %v after %v", scheme, err, waited)
@@ -54,7 +54,7 @@ func TestDialFullBacklogEndsWithItsContext(t *testing.T) {
 	_, address := fullServer(t, "unix")
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	_, err := Dial(ctx, address, HandshakeTimeout(time.Hour))
+	_, err := Dial(ctx, address, WithHandshakeTimeout(time.Hour))
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("past the deadline Dial gave %v", err)
 	}
@@ -65,7 +65,7 @@ func TestDialFullBacklogConnectsOnceServed(t *testing.T) {
 		server, address := fullServer(t, scheme)
 		dialled := make(chan error, 1)
 		go func() {
-			conn, err := Dial(context.Background(), address, HandshakeTimeout(20*time.Second))
+			conn, err := Dial(context.Background(), address, WithHandshakeTimeout(20*time.Second))
 			if err == nil {
 				var reply Message
 				if reply, err = conn.Call(context.Background(), 0, nil); err == nil {

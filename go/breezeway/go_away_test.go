@@ -16,8 +16,8 @@ func TestASessionThatBeginsWhileTheServerDrainsIsSentAway(t *testing.T) {
 	drained := make(chan error, 1)
 	var server *Server
 	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error { return call.Echo() },
-		Authorize(func(Peer) error {
+		func(_ context.Context, call *Call) error { return call.Echo() },
+		WithAuthorize(func(Peer) error {
 			<-draining
 			return nil
 		}))
@@ -49,8 +49,8 @@ func TestASessionThatBeginsWhileTheServerDrainsIsSentAway(t *testing.T) {
 
 func TestClientSentAwayFromNewSessionRedialsBounded(t *testing.T) {
 	server, _ := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error { return call.Echo() })
-	server.Streams, server.opts.maxStreams = func(*Stream) {}, 1
+		func(_ context.Context, call *Call) error { return call.Echo() })
+	server.streams, server.opts.maxStreams = func(context.Context, *Stream) {}, 1
 	begins := map[string]func(address string) error{
 		"a call": func(address string) error {
 			client := NewClient(address)
@@ -120,12 +120,12 @@ func TestAServerSaysOnceThatItGoesAway(t *testing.T) {
 func saysOnce(t *testing.T, streams int) {
 	began, end := make(chan struct{}), make(chan struct{})
 	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error {
+		func(_ context.Context, call *Call) error {
 			close(began)
 			<-end
 			return call.Echo()
 		})
-	conn, err := Dial(contextOf(t), address, MaxStreams(streams))
+	conn, err := Dial(contextOf(t), address, WithMaxStreams(streams))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,13 +156,13 @@ func TestWaitToBeginEndsWithGoAway(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
 		release := make(chan struct{})
 		server := &Server{
-			Handler: func(call *Call) error {
+			handler: func(_ context.Context, call *Call) error {
 				<-release
 				return call.Reply(nil)
 			},
-			Streams: func(*Stream) { <-release }}
-		serveQuietly(t, server, address, Offload(100), MaxStreams(1))
-		conn := dialled(t, address, RingCapacity(8))
+			streams: func(context.Context, *Stream) { <-release }}
+		serveQuietly(t, server, address, WithOffload(100), WithMaxStreams(1))
+		conn := dialled(t, address, WithRingCapacity(8))
 		most := conn.MaxInFlight()
 		called := make(chan error, most+1)
 		if _, err := conn.Open(contextOf(t), 0); err != nil {

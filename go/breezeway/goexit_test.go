@@ -12,7 +12,7 @@ func TestOffloadedHandlersThatExitLeaveNothing(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
 		const places = 4
 		done := make(chan struct{}, 1)
-		server, address := quietServer(t, address, func(call *Call) error {
+		server, address := quietServer(t, address, func(_ context.Context, call *Call) error {
 			switch call.Method() {
 			case 1:
 				runtime.Goexit()
@@ -20,7 +20,7 @@ func TestOffloadedHandlersThatExitLeaveNothing(t *testing.T) {
 				done <- struct{}{}
 			}
 			return call.Reply(nil)
-		}, Offload(places))
+		}, WithOffload(places))
 		conn := dialled(t, address)
 		for range 3 * places {
 			var failed *CallError
@@ -48,10 +48,10 @@ func TestOffloadedHandlersThatExitLeaveNothing(t *testing.T) {
 func TestHandlerThatExitsEndsItsSessionWithoutOffload(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
 		ended := make(chan error, 1)
-		server, address := quietServer(t, address, func(*Call) error {
+		server, address := quietServer(t, address, func(context.Context, *Call) error {
 			runtime.Goexit()
 			return nil
-		}, OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+		}, WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 		conn := dialled(t, address)
 		if _, err := conn.Call(contextOf(t), 0, nil); err == nil {
 			t.Error("the call succeeds")
@@ -67,7 +67,7 @@ func TestHandlerThatExitsEndsItsSessionWithoutOffload(t *testing.T) {
 
 func TestStreamHandlerThatExitsFailsItsStreamAlone(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
-		serveQuietly(t, &Server{Streams: func(stream *Stream) {
+		serveQuietly(t, &Server{streams: func(_ context.Context, stream *Stream) {
 			if stream.Method() == 1 {
 				runtime.Goexit()
 			}

@@ -35,8 +35,8 @@ func silentConns(t *testing.T, address Address, count int) []net.Conn {
 
 func TestHalfOpenClientsPastTheLimitPushOutTheOldest(t *testing.T) {
 	const most, count = 8, 100
-	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo,
-		HandshakeTimeout(time.Hour))
+	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), echoCall,
+		WithHandshakeTimeout(time.Hour))
 	server.mu.Lock()
 	server.halfOpen.most = most
 	server.mu.Unlock()
@@ -68,8 +68,8 @@ func TestHalfOpenClientsPastTheLimitPushOutTheOldest(t *testing.T) {
 }
 
 func TestSilentFloodOfOneHostKeepsNoOtherHostOut(t *testing.T) {
-	server, address := quietServer(t, "tcp:127.0.0.1:0", (*Call).Echo, MaxSessions(4),
-		HandshakeTimeout(time.Hour))
+	server, address := quietServer(t, "tcp:127.0.0.1:0", echoCall, WithMaxSessions(4),
+		WithHandshakeTimeout(time.Hour))
 	server.mu.Lock()
 	server.halfOpen.most = 64
 	server.mu.Unlock()
@@ -99,7 +99,7 @@ func TestSilentFloodOfOneHostKeepsNoOtherHostOut(t *testing.T) {
 		}()
 	}
 	for range 20 {
-		conn, err := Dial(contextOf(t), address, HandshakeTimeout(20*time.Second))
+		conn, err := Dial(contextOf(t), address, WithHandshakeTimeout(20*time.Second))
 		if err != nil {
 			t.Error(err)
 			break
@@ -113,8 +113,8 @@ func TestSilentFloodOfOneHostKeepsNoOtherHostOut(t *testing.T) {
 
 func TestHellosThatCompleteTogetherGetNoMoreThanMaxSessions(t *testing.T) {
 	const most, count = 3, 10
-	server, _ := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo,
-		MaxSessions(most))
+	server, _ := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), echoCall,
+		WithMaxSessions(most))
 	hello := liarHello
 	hello.Memory = false
 	bytes := hello.Encode()

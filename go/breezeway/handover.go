@@ -58,7 +58,7 @@ var (
 	errOtherUser = errors.New("it is another user's, and servers hand over to their own user only")
 	errGarbled   = errors.New("it does not speak as servers of this version do")
 	errNoAdmin   = errors.New("breezeway: no address has a socket file to derive the path of " +
-		"the admin socket from; set the option AdminSocket")
+		"the admin socket from; set the option WithAdminSocket")
 )
 
 // A succession is a server's part in taking over and being taken over.
@@ -92,7 +92,7 @@ func (o *options) adminPath(list []Address) (string, error) {
 	}
 	if len(path) > longestPath {
 		return "", fmt.Errorf("breezeway: the path of the admin socket, %s, is %d bytes long and "+
-			"%d fit into a socket address; set the option AdminSocket to a shorter one",
+			"%d fit into a socket address; set the option WithAdminSocket to a shorter one",
 			path, len(path), longestPath)
 	}
 	return path, nil
@@ -130,7 +130,7 @@ func (s *Server) answerSuccessors() {
 		if err == nil {
 			return
 		}
-		s.Log.Warn("breezeway: no successor has taken over at the admin socket", "error", err)
+		s.log.Warn("breezeway: no successor has taken over at the admin socket", "error", err)
 	}
 }
 

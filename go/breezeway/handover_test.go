@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -16,8 +17,11 @@ func TestAServerThatIsClosedAsItTakesOverLeavesNoFiles(t *testing.T) {
 		folder := t.TempDir()
 		address := "unix:" + filepath.Join(folder, "s")
 		begin := func() (*Server, chan error) {
-			server, err := Listen(address, func(call *Call) error { return call.Echo() },
-				TakeOver(true))
+			server, err := Listen(address, func(_ context.Context,
+				call *Call) error {
+				return call.Echo()
+			},
+				WithTakeOver(true))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,8 +68,8 @@ func TestASecondAdminSocketIsNoPredecessorsAndNothingStaysOpen(t *testing.T) {
 		left <- err
 	}()
 	before := openFiles(t)
-	server, err := Listen("unix:"+filepath.Join(t.TempDir(), "s"), nil, TakeOver(true),
-		AdminSocket(admin))
+	server, err := Listen("unix:"+filepath.Join(t.TempDir(), "s"), nil, WithTakeOver(true),
+		WithAdminSocket(admin))
 	if err == nil {
 		_ = server.Close()
 	}
@@ -100,7 +104,7 @@ func openFiles(t *testing.T) int {
 
 func TestAnUrgentByteAtTheAdminSocketIsReadLikeAnyOther(t *testing.T) {
 	admin := filepath.Join(t.TempDir(), "admin")
-	quietServer(t, "tcp:127.0.0.1:0", nil, TakeOver(true), AdminSocket(admin))
+	quietServer(t, "tcp:127.0.0.1:0", nil, WithTakeOver(true), WithAdminSocket(admin))
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: admin, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
@@ -122,8 +126,8 @@ func TestAnAdminPathPastTheLimitNamesTheOption(t *testing.T) {
 	folder := t.TempDir()
 	for _, length := range []int{102, 107} {
 		address := "unix:" + folder + "/" + strings.Repeat("x", length-len(folder)-1)
-		_, err := Listen(address, nil, TakeOver(true))
-		if err == nil || !strings.Contains(err.Error(), "option AdminSocket") {
+		_, err := Listen(address, nil, WithTakeOver(true))
+		if err == nil || !strings.Contains(err.Error(), "option WithAdminSocket") {
 			t.Errorf("%d bytes: %v", length, err)
 		}
 	}

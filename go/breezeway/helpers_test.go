@@ -77,16 +77,17 @@ func lyingServer(t *testing.T, serve func(l *liar)) string {
 	return "shm:" + path
 }
 
-func quietServer(t *testing.T, addr string, handler Handler, opts ...Option) (*Server, string) {
-	server := &Server{Handler: handler}
+func quietServer(t *testing.T, addr string, handler Handler, opts ...ServerOption) (*Server,
+	string) {
+	server := &Server{handler: handler}
 	serveQuietly(t, server, addr, opts...)
 	return server, server.Addresses()[0].String()
 }
 
 // serveQuietly serves without a log until the test's end.
-func serveQuietly(t *testing.T, server *Server, addr string, opts ...Option) {
-	server.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	if err := server.Listen(addr, opts...); err != nil {
+func serveQuietly(t *testing.T, server *Server, addr string, opts ...ServerOption) {
+	server.log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	if err := server.listen(addr, opts...); err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -135,3 +136,5 @@ func (s *session) lingersOut() {
 	s.mu.Unlock()
 	s.lingered()
 }
+
+func echoCall(_ context.Context, call *Call) error { return call.Echo() }

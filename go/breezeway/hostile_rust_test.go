@@ -74,7 +74,7 @@ func settles(t testing.TB, pid, fds, maps int) {
 const ofSize = 2
 
 // answer serves hostile clients.
-func answer(call *breezeway.Call) error {
+func answer(_ context.Context, call *breezeway.Call) error {
 	switch call.Method() {
 	case echo:
 		return call.Echo()
@@ -91,11 +91,13 @@ func TestAServerOutlivesHostileClientsInRustAndServesOthers(t *testing.T) {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			s := &service{gate: make(chan struct{}), left: make(chan error, 1)}
 			var log lockedBuffer
-			s.server = &breezeway.Server{Handler: answer, Streams: s.stream,
-				Log: slog.New(slog.NewTextHandler(&log,
-					&slog.HandlerOptions{Level: slog.LevelError}))}
-			if err := s.server.Listen(addressOf(t, "shm"), breezeway.Wait(policy),
-				breezeway.ReplyTimeout(10*time.Millisecond)); err != nil {
+			logger := slog.New(slog.NewTextHandler(&log,
+				&slog.HandlerOptions{Level: slog.LevelError}))
+			var err error
+			s.server, err = breezeway.Listen(addressOf(t, "shm"), answer,
+				breezeway.WithStreamHandler(s.stream), breezeway.WithLogger(logger),
+				breezeway.WithWaitPolicy(policy), breezeway.WithReplyTimeout(10*time.Millisecond))
+			if err != nil {
 				t.Fatal(err)
 			}
 			served := make(chan error, 1)
@@ -178,8 +180,9 @@ func TestAClientOutlivesHostileServersInRust(t *testing.T) {
 	replies := 0
 	for range *hostileSessions {
 		policy := breezeway.WaitPolicy(random.Intn(3))
-		conn, err := breezeway.Dial(context.Background(), address, breezeway.Wait(policy),
-			breezeway.HandshakeTimeout(20*time.Second), breezeway.CallTimeout(5*time.Millisecond))
+		conn, err := breezeway.Dial(context.Background(), address, breezeway.WithWaitPolicy(policy),
+			breezeway.WithHandshakeTimeout(20*time.Second),
+			breezeway.WithCallTimeout(5*time.Millisecond))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -224,11 +224,14 @@ var lies = map[string]func(l *liar){
 }
 
 func hostileServer(t testing.TB) string {
-	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Handler: func(call *Call) error { return call.Echo() },
-		Streams: func(stream *Stream) { _, _ = stream.Recv(context.Background()) }}
+	server := &Server{log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		handler: func(_ context.Context, call *Call) error { return call.Echo() },
+		streams: func(_ context.Context, stream *Stream) {
+			_,
+				_ = stream.Recv(context.Background())
+		}}
 	path := filepath.Join(t.TempDir(), "s")
-	if err := server.Listen("shm:"+path, Cap(1<<20)); err != nil {
+	if err := server.listen("shm:"+path, WithCap(1<<20)); err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -297,7 +300,7 @@ func TestAClientEndsItsSessionWithAServerThatLies(t *testing.T) {
 				lie(l)
 				lying <- l
 			}()
-			conn, err := Dial(context.Background(), "shm:"+path, Cap(1<<20))
+			conn, err := Dial(context.Background(), "shm:"+path, WithCap(1<<20))
 			if err != nil {
 				t.Fatal(err)
 			}

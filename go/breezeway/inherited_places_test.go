@@ -81,7 +81,7 @@ func TestEachServerOfAProcessHasTheSocketsThatWerePassedOnForIt(t *testing.T) {
 	inherited = func() []net.Listener { return passedOn }
 	for _, name := range []string{"first", "second", "first"} { // The last after a close.
 		address := "shm:" + filepath.Join(folder, name)
-		server, err := Listen(address, (*Call).Echo, TakeOver(true))
+		server, err := Listen(address, echoCall, WithTakeOver(true))
 		if err != nil {
 			t.Fatal(err)
 		}

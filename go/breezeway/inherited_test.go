@@ -88,7 +88,7 @@ func TestSocketsThatAServiceManagerPassesOnAreServedAndKept(t *testing.T) {
 			}
 			var clients []*breezeway.Client
 			for _, address := range strings.Split(addresses, ",") {
-				client := breezeway.NewClient(address, breezeway.HandshakeTimeout(time.Minute))
+				client := breezeway.NewClient(address, breezeway.WithHandshakeTimeout(time.Minute))
 				defer client.Close()
 				clients = append(clients, client)
 			}

@@ -90,7 +90,6 @@ func (r *inlineRunner) pace(method uint32) *pace {
 // goroutine reads the session from now on.
 func (r *inlineRunner) serve(call *Call) bool {
 	s := r.server
-	call.makeContext()
 	call.session.begin(call)
 	if call.IsOneWay() {
 		call.session.beginPost(call.message.length)

@@ -28,7 +28,7 @@ func onBothLinks(t *testing.T, test func(t *testing.T, address string)) {
 	}
 }
 
-func dialled(t *testing.T, address string, opts ...Option) *Session {
+func dialled(t *testing.T, address string, opts ...DialOption) *Session {
 	conn, err := Dial(contextOf(t), address, opts...)
 	if err != nil {
 		t.Fatal(err)
@@ -42,14 +42,14 @@ func TestOffloadedQuickHandlersShareGoroutine(t *testing.T) {
 		const calls, shared = 100_000, 100
 		var mu sync.Mutex
 		ran, most := map[string]int{}, 0
-		_, address = quietServer(t, address, func(call *Call) error {
+		_, address = quietServer(t, address, func(_ context.Context, call *Call) error {
 			mu.Lock()
 			defer mu.Unlock()
 			number := goroutine()
 			ran[number]++
 			most = max(most, ran[number])
 			return call.Reply(nil)
-		}, Offload(4))
+		}, WithOffload(4))
 		conn, ctx := dialled(t, address), contextOf(t)
 		for call := range calls {
 			if _, err := conn.Call(ctx, 0, nil); err != nil {
@@ -72,13 +72,13 @@ func TestOffloadedBlockedHandlersHoldNoOtherCall(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
 		const quick, slow, blocked = 0, 1, 16
 		began, over := make(chan struct{}, blocked), make(chan struct{})
-		_, address = quietServer(t, address, func(call *Call) error {
+		_, address = quietServer(t, address, func(_ context.Context, call *Call) error {
 			if call.Method() == slow {
 				began <- struct{}{}
 				<-over
 			}
 			return call.Reply(nil)
-		}, Offload(blocked+1))
+		}, WithOffload(blocked+1))
 		end := sync.OnceFunc(func() { close(over) })
 		t.Cleanup(end)
 		conn := dialled(t, address)
@@ -104,12 +104,12 @@ func TestOffloadedBlockedHandlersHoldNoOtherCall(t *testing.T) {
 
 func TestOffloadedHandlerThatExitsHoldsNoOtherCall(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
-		_, address = quietServer(t, address, func(call *Call) error {
+		_, address = quietServer(t, address, func(_ context.Context, call *Call) error {
 			if call.Method() == 1 {
 				runtime.Goexit()
 			}
 			return call.Reply(nil)
-		}, Offload(4))
+		}, WithOffload(4))
 		conn := dialled(t, address)
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 		defer cancel()
@@ -123,12 +123,12 @@ func TestOffloadedHandlerThatExitsHoldsNoOtherCall(t *testing.T) {
 func TestOffloadedBlockedHandlerLearnsOfClientsEnd(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
 		began, ended := make(chan struct{}), make(chan struct{})
-		_, address = quietServer(t, address, func(call *Call) error {
+		_, address = quietServer(t, address, func(ctx context.Context, call *Call) error {
 			close(began)
-			<-call.Context().Done()
+			<-ctx.Done()
 			close(ended)
 			return nil
-		}, Offload(4))
+		}, WithOffload(4))
 		conn := dialled(t, address)
 		go func() { _, _ = conn.Call(context.Background(), 0, nil) }()
 		soon(t, "the handler", began)
@@ -142,7 +142,7 @@ func TestOffloadedPostsOfClientAreBounded(t *testing.T) {
 		const posts = proto.MostPosts + 64
 		var running, most, ran atomic.Int64
 		over, done := make(chan struct{}), make(chan struct{})
-		server, address := quietServer(t, address, func(call *Call) error {
+		server, address := quietServer(t, address, func(_ context.Context, call *Call) error {
 			if !call.IsOneWay() {
 				return call.Reply(nil)
 			}
@@ -158,7 +158,7 @@ func TestOffloadedPostsOfClientAreBounded(t *testing.T) {
 				close(done)
 			}
 			return nil
-		}, Offload(2*posts))
+		}, WithOffload(2*posts))
 		end := sync.OnceFunc(func() { close(over) })
 		t.Cleanup(end)
 		conn := dialled(t, address)
@@ -193,13 +193,13 @@ func TestOffloadedPostsOfClientAreBoundedInBytes(t *testing.T) {
 		const most = 4
 		var running atomic.Int64
 		release := make(chan struct{})
-		server, address := quietServer(t, address, func(call *Call) error {
+		server, address := quietServer(t, address, func(_ context.Context, call *Call) error {
 			call.Request().Release()
 			running.Add(1)
 			<-release
 			return nil
-		}, Offload(2*posts), Cap(most*length))
-		conn := dialled(t, address, Cap(most*length))
+		}, WithOffload(2*posts), WithCap(most*length))
+		conn := dialled(t, address, WithCap(most*length))
 		posted := make(chan error, 1)
 		go func() {
 			var err error
@@ -224,13 +224,13 @@ func TestOffloadedPostsBelowLimitsHoldNoCall(t *testing.T) {
 		const posts = 200 // More than the calls that may be in flight.
 		var running atomic.Int64
 		release := make(chan struct{})
-		_, address = quietServer(t, address, func(call *Call) error {
+		_, address = quietServer(t, address, func(_ context.Context, call *Call) error {
 			if call.IsOneWay() {
 				running.Add(1)
 				<-release
 			}
 			return call.Reply(nil)
-		}, Offload(2*posts))
+		}, WithOffload(2*posts))
 		defer close(release)
 		conn := dialled(t, address)
 		for range posts {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand"
 	"os"
 	"os/exec"
@@ -56,8 +55,8 @@ const (
 
 // sessionOptions holds the options of both sides.
 var sessionOptions = []breezeway.Option{
-	breezeway.Cap(serviceCap), breezeway.MaxMetadata(serviceMetadata),
-	breezeway.ShrinkAfter(serviceShrink),
+	breezeway.WithCap(serviceCap), breezeway.WithMaxMetadata(serviceMetadata),
+	breezeway.WithShrinkAfter(serviceShrink),
 }
 
 type service struct {
@@ -86,7 +85,7 @@ func milliseconds(deadline time.Time, has bool) []byte {
 	return word(uint64(max(time.Until(deadline).Milliseconds(), 0)))
 }
 
-func (s *service) handle(call *breezeway.Call) error {
+func (s *service) handle(ctx context.Context, call *breezeway.Call) error {
 	switch call.Method() {
 	case echo:
 		if metadata, has := call.Request().Metadata(); has {
@@ -99,7 +98,7 @@ func (s *service) handle(call *breezeway.Call) error {
 		return call.Reply(word(s.held.Load()))
 	case hold:
 		s.held.Add(1)
-		<-call.Context().Done()
+		<-ctx.Done()
 		s.givenUp.Add(1)
 		return &breezeway.CallError{Code: breezeway.CodeCancelled, Reason: "nobody waits"}
 	case givenUp:
@@ -124,11 +123,11 @@ func (s *service) handle(call *breezeway.Call) error {
 }
 
 // stream serves one stream. It ignores a client that is gone or has reset the stream.
-func (s *service) stream(t *breezeway.Stream) {
+func (s *service) stream(_ context.Context, t *breezeway.Stream) {
 	ctx := context.Background()
 	switch t.Method() {
 	case bounceStream:
-		bounce(t)
+		bounce(ctx, t)
 	case slowStream:
 		<-s.gate
 		fallthrough
@@ -185,18 +184,19 @@ type peer struct {
 	ended func() error
 }
 
-// serviceOptions returns a server's options.
-func serviceOptions() []breezeway.Option {
-	return append(sessionOptions[:len(sessionOptions):len(sessionOptions)],
-		breezeway.MaxStreams(serviceStreams), breezeway.MaxSessions(serviceSessions),
-		breezeway.Offload(1024), breezeway.ReplyTimeout(100*time.Millisecond))
+// clientOptions returns a client's options.
+func clientOptions() []breezeway.DialOption { return all[breezeway.DialOption](sessionOptions) }
+
+// options returns a server's options.
+func (s *service) options() []breezeway.ServerOption {
+	return append(all[breezeway.ServerOption](sessionOptions), quiet,
+		breezeway.WithStreamHandler(s.stream),
+		breezeway.WithMaxStreams(serviceStreams), breezeway.WithMaxSessions(serviceSessions),
+		breezeway.WithOffload(1024), breezeway.WithReplyTimeout(100*time.Millisecond))
 }
 
 func newService() *service {
-	s := &service{name: rand.Uint64(), gate: make(chan struct{}), left: make(chan error, 1)}
-	s.server = &breezeway.Server{Handler: s.handle, Streams: s.stream,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	return s
+	return &service{name: rand.Uint64(), gate: make(chan struct{}), left: make(chan error, 1)}
 }
 
 // inGo serves in this process.
@@ -204,9 +204,12 @@ func inGo(t testing.TB, carrier string) peer {
 	return servedInGo(t, addressOf(t, carrier))
 }
 
-func servedInGo(t testing.TB, address string, more ...breezeway.Option) peer {
+func servedInGo(t testing.TB, address string, more ...breezeway.ServerOption) peer {
 	s := newService()
-	if err := s.server.Listen(address, append(serviceOptions(), more...)...); err != nil {
+	var err error
+	s.server, err = breezeway.Listen(address, s.handle,
+		append(s.options(), more...)...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -642,7 +645,7 @@ func limits(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 	var sessions []*breezeway.Session
 	var refused *breezeway.RefusedError
 	for len(sessions) < serviceSessions {
-		session, err := breezeway.Dial(ctx, address, sessionOptions...)
+		session, err := breezeway.Dial(ctx, address, clientOptions()...)
 		if err != nil {
 			if !errors.As(err, &refused) {
 				t.Fatalf("one session too many: %v", err)
@@ -663,7 +666,7 @@ func limits(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 // dialOnceTaken dials until a server with too many sessions has noticed that some have ended.
 func dialOnceTaken(t *testing.T, ctx context.Context, address string) *breezeway.Session {
 	for {
-		conn, err := breezeway.Dial(ctx, address, append(certified, sessionOptions...)...)
+		conn, err := breezeway.Dial(ctx, address, clientOptions()...)
 		if err == nil {
 			t.Cleanup(func() { _ = conn.Close() })
 			return conn

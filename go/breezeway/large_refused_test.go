@@ -24,7 +24,7 @@ func TestEchoesRefusedForMemoryDelayNoOtherSession(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	ctx, stop := context.WithCancel(context.Background())
 	refused, goOn := make(chan error), make(chan struct{})
-	quietServer(t, "shm:"+path, func(call *Call) error {
+	quietServer(t, "shm:"+path, func(_ context.Context, call *Call) error {
 		isLarge := call.Request().Len() == size
 		err := call.Echo()
 		if isLarge {
@@ -35,7 +35,7 @@ func TestEchoesRefusedForMemoryDelayNoOtherSession(t *testing.T) {
 			}
 		}
 		return err
-	}, MaxMemory(8<<20), Cap(64<<20))
+	}, WithMaxMemory(8<<20), WithCap(64<<20))
 	other, err := Dial(contextOf(t), "shm:"+path)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestEchoesRefusedForMemoryDelayNoOtherSession(t *testing.T) {
 			}
 		}
 		honest(t, other)
-		conn, err := Dial(contextOf(t), "shm:"+path, HandshakeTimeout(20*time.Second))
+		conn, err := Dial(contextOf(t), "shm:"+path, WithHandshakeTimeout(20*time.Second))
 		if err != nil {
 			t.Fatal("a new client: ", err)
 		}

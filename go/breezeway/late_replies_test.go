@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"context"
 	"io"
 	"path/filepath"
 	"runtime"
@@ -23,14 +24,14 @@ func TestLateClientLosesItsSessionThoughACallIsServed(t *testing.T) {
 	const size, calls = 1 << 20, 3
 	ended, cancelled := make(chan error, 1), make(chan error, 1)
 	address := "unix:" + filepath.Join(t.TempDir(), "s")
-	server, _ := quietServer(t, address, func(call *Call) error {
+	server, _ := quietServer(t, address, func(ctx context.Context, call *Call) error {
 		if call.head.Stream == 1 {
-			<-call.Context().Done()
-			cancelled <- call.Context().Err()
+			<-ctx.Done()
+			cancelled <- ctx.Err()
 		}
 		return call.Reply(make([]byte, size))
-	}, Offload(calls), ReplyTimeout(time.Minute),
-		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	}, WithOffload(calls), WithReplyTimeout(time.Minute),
+		WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 	client := dialByHand(t, address, smallHello())
 	sessionOf(t, server).setLinger(20 * time.Millisecond)
 	asks(client, calls, shutsDown)
@@ -55,7 +56,7 @@ func (c *byHand) takesSlowly(bytes int, pause time.Duration) (taken int) {
 func TestSessionNotesBytesThatLeaveTheSocketUnwritable(t *testing.T) {
 	const size = 1 << 20
 	address := "unix:" + filepath.Join(t.TempDir(), "s")
-	server, _ := quietServer(t, address, func(call *Call) error {
+	server, _ := quietServer(t, address, func(_ context.Context, call *Call) error {
 		return call.Reply(make([]byte, size))
 	})
 	client := dialByHand(t, address, smallHello())
@@ -80,10 +81,10 @@ func TestSessionNotesBytesThatLeaveTheSocketUnwritable(t *testing.T) {
 func TestSlowClientHasRepliesThatWaitForItsSocket(t *testing.T) {
 	const size, calls = 600 << 10, 3
 	address, may := "unix:"+filepath.Join(t.TempDir(), "s"), make(chan struct{})
-	server, _ := quietServer(t, address, func(call *Call) error {
+	server, _ := quietServer(t, address, func(_ context.Context, call *Call) error {
 		<-may
 		return call.Reply(make([]byte, size))
-	}, Offload(calls), ReplyTimeout(time.Hour))
+	}, WithOffload(calls), WithReplyTimeout(time.Hour))
 	client := dialByHand(t, address, smallHello())
 	s := sessionOf(t, server)
 	s.setLinger(time.Hour)
@@ -109,7 +110,7 @@ func TestSlowClientHasRepliesThatWaitForItsSocket(t *testing.T) {
 func TestClosingSessionSendsWhatTheUnwritableSocketTakes(t *testing.T) {
 	const size = 1 << 18
 	address := "unix:" + filepath.Join(t.TempDir(), "s")
-	server, _ := quietServer(t, address, func(call *Call) error {
+	server, _ := quietServer(t, address, func(_ context.Context, call *Call) error {
 		return call.Reply(make([]byte, size))
 	})
 	client := dialByHand(t, address, smallHello())
@@ -134,10 +135,10 @@ func TestClosingSessionSendsWhatTheUnwritableSocketTakes(t *testing.T) {
 func TestReplyBehindAShutdownWaitsForASocketPastReplyTimeout(t *testing.T) {
 	const size, calls = 1 << 20, 3
 	address, may := "unix:"+filepath.Join(t.TempDir(), "s"), make(chan struct{})
-	server, _ := quietServer(t, address, func(call *Call) error {
+	server, _ := quietServer(t, address, func(_ context.Context, call *Call) error {
 		<-may
 		return call.Reply(make([]byte, size))
-	}, ReplyTimeout(time.Nanosecond))
+	}, WithReplyTimeout(time.Nanosecond))
 	client := dialByHand(t, address, smallHello())
 	s := sessionOf(t, server)
 	asks(client, calls, shutsDown)
@@ -156,9 +157,9 @@ func TestReplyBehindAShutdownWaitsForASocketPastReplyTimeout(t *testing.T) {
 func TestClientBehindItsShutdownHoldsNoHandlersOfOthers(t *testing.T) {
 	const size, calls = 1 << 20, 3
 	address := "unix:" + filepath.Join(t.TempDir(), "s")
-	server, _ := quietServer(t, address, func(call *Call) error {
+	server, _ := quietServer(t, address, func(_ context.Context, call *Call) error {
 		return call.Reply(make([]byte, size*call.Request().Len()))
-	}, Offload(1), ReplyTimeout(20*time.Millisecond))
+	}, WithOffload(1), WithReplyTimeout(20*time.Millisecond))
 	client := dialByHand(t, address, smallHello())
 	s := sessionOf(t, server)
 	s.setLinger(time.Hour)
@@ -181,10 +182,10 @@ func TestClientBehindItsShutdownHoldsNoHandlersOfOthers(t *testing.T) {
 func TestReplyBehindAShutdownFailsForMemoryAtReplyTimeout(t *testing.T) {
 	const calls = 3 // Two fit.
 	path, may := filepath.Join(t.TempDir(), "s"), make(chan struct{})
-	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+	server, _ := quietServer(t, "shm:"+path, func(_ context.Context, call *Call) error {
 		<-may
 		return call.Reply(make([]byte, twoFit))
-	}, Offload(calls), ReplyTimeout(time.Nanosecond))
+	}, WithOffload(calls), WithReplyTimeout(time.Nanosecond))
 	client := newCaller(t, path)
 	s := sessionOf(t, server)
 	asks(client, calls, shutsDown)
@@ -207,10 +208,10 @@ func TestReplyBehindAShutdownFailsForMemoryAtReplyTimeout(t *testing.T) {
 func TestReplyOutOfTimeFailsBeforeItsLateSession(t *testing.T) {
 	const calls = 3 // Two fit.
 	path, may := filepath.Join(t.TempDir(), "s"), make(chan struct{})
-	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+	server, _ := quietServer(t, "shm:"+path, func(_ context.Context, call *Call) error {
 		<-may
 		return call.Reply(make([]byte, twoFit))
-	}, Offload(calls), ReplyTimeout(50*time.Millisecond))
+	}, WithOffload(calls), WithReplyTimeout(50*time.Millisecond))
 	client := newCaller(t, path)
 	s := sessionOf(t, server)
 	s.setLinger(time.Hour)
@@ -246,10 +247,10 @@ func TestRepliesWaitForAClientThatHasClosedItsSocket(t *testing.T) {
 	for name, offload := range map[string]int{"inline": 0, "offloaded": calls} {
 		t.Run(name, func(t *testing.T) {
 			path, ended := filepath.Join(t.TempDir(), "s"), make(chan error, 1)
-			server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+			server, _ := quietServer(t, "shm:"+path, func(_ context.Context, call *Call) error {
 				return call.Reply(make([]byte, twoFit))
-			}, Offload(offload), ReplyTimeout(time.Minute),
-				OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+			}, WithOffload(offload), WithReplyTimeout(time.Minute),
+				WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 			client := newCaller(t, path)
 			s := sessionOf(t, server)
 			s.setLinger(time.Hour)
@@ -273,9 +274,9 @@ func TestRepliesWaitForAClientThatHasClosedItsSocket(t *testing.T) {
 func TestRoomThatItsWaiterAloneHasSeenCountsAsTaken(t *testing.T) {
 	const calls = 3 // Two fit.
 	path := filepath.Join(t.TempDir(), "s")
-	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+	server, _ := quietServer(t, "shm:"+path, func(_ context.Context, call *Call) error {
 		return call.Reply(make([]byte, twoFit))
-	}, Offload(calls), ReplyTimeout(time.Minute))
+	}, WithOffload(calls), WithReplyTimeout(time.Minute))
 	client := newCaller(t, path)
 	s := sessionOf(t, server)
 	s.setLinger(time.Hour)
@@ -300,11 +301,11 @@ func TestRoomMadeBetweenTwoWaitsCountsAsTaken(t *testing.T) {
 	const calls, fit = 6, 2
 	path, ended := filepath.Join(t.TempDir(), "s"), make(chan error, 1)
 	may := make(chan struct{})
-	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+	server, _ := quietServer(t, "shm:"+path, func(_ context.Context, call *Call) error {
 		<-may
 		return call.Reply(make([]byte, twoFit))
-	}, Offload(calls), ReplyTimeout(20*time.Millisecond),
-		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	}, WithOffload(calls), WithReplyTimeout(20*time.Millisecond),
+		WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 	client := newCaller(t, path)
 	s := sessionOf(t, server)
 	s.setLinger(time.Hour)
@@ -358,10 +359,10 @@ func TestClosingSessionWaitsPastTheEndOfALinger(t *testing.T) {
 func TestOneOfTheRepliesWithoutADriverPollsForRoom(t *testing.T) {
 	const calls = 4 // Two fit.
 	path, ended := filepath.Join(t.TempDir(), "s"), make(chan error, 1)
-	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+	server, _ := quietServer(t, "shm:"+path, func(_ context.Context, call *Call) error {
 		return call.Reply(make([]byte, twoFit))
-	}, Offload(calls), ReplyTimeout(time.Hour),
-		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	}, WithOffload(calls), WithReplyTimeout(time.Hour),
+		WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 	client := newCaller(t, path)
 	s := sessionOf(t, server)
 	s.setLinger(time.Hour)
@@ -402,7 +403,7 @@ func TestOneOfTheRepliesWithoutADriverPollsForRoom(t *testing.T) {
 func TestClientThatConsumesEntriesSlowlyKeepsItsSession(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	may := make(chan struct{})
-	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+	server, _ := quietServer(t, "shm:"+path, func(_ context.Context, call *Call) error {
 		<-may
 		return call.Echo()
 	})

@@ -13,11 +13,11 @@ import (
 func TestLeavingSessionEndsBesideUnrepliedAbandonedCalls(t *testing.T) {
 	may, began := make(chan struct{}), make(chan struct{}, 1)
 	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error {
+		func(_ context.Context, call *Call) error {
 			began <- struct{}{}
 			<-may
 			return call.Echo()
-		}, Offload(4))
+		}, WithOffload(4))
 	t.Cleanup(func() { close(may) })
 	client := NewClient(address)
 	defer client.Close()
@@ -47,11 +47,11 @@ func TestASessionThatIsLeftEndsWithTheReplyToItsLastCall(t *testing.T) {
 	began, reply := make(chan struct{}), make(chan struct{})
 	ended := make(chan error, 1)
 	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error {
+		func(_ context.Context, call *Call) error {
 			close(began)
 			<-reply
 			return call.Echo()
-		}, OnSessionEnd(func(_ Peer, err error) { ended <- err }), Wait(Park))
+		}, WithOnSessionEnd(func(_ Peer, err error) { ended <- err }), WithWaitPolicy(Park))
 	conn, err := Dial(contextOf(t), address)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestASessionThatIsLeftEndsWithTheReplyToItsLastCall(t *testing.T) {
 
 func TestLeavingClientEndsBesideUnacceptedStream(t *testing.T) {
 	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error { return call.Echo() })
+		func(_ context.Context, call *Call) error { return call.Echo() })
 	conn, err := Dial(context.Background(), address)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestLeftSessionSendsWholeRepliesToASlowClient(t *testing.T) {
 	for name, last := range map[string][]lastEntry{"shut down": {shutsDown}, "open": nil} {
 		t.Run(name, func(t *testing.T) {
 			address := "unix:" + filepath.Join(t.TempDir(), "s")
-			server, _ := quietServer(t, address, func(call *Call) error {
+			server, _ := quietServer(t, address, func(_ context.Context, call *Call) error {
 				return call.Reply(make([]byte, size))
 			})
 			client := dialByHand(t, address, smallHello())
@@ -145,7 +145,7 @@ func TestLeftSessionGoesOnWhileAStreamIsOpenOnIt(t *testing.T) {
 	defer close(may)
 	hello := smallHello()
 	hello.MaxStreams, hello.StreamMessages, hello.StreamBytes = 1, 1, 1
-	client, s := leavesWithABacklog(t, &Server{Streams: func(*Stream) {
+	client, s := leavesWithABacklog(t, &Server{streams: func(context.Context, *Stream) {
 		close(opened)
 		<-may
 	}}, hello)
@@ -161,7 +161,7 @@ func TestLeftSessionGoesOnWhileAStreamIsOpenOnIt(t *testing.T) {
 func TestLeftSessionEndsForRepliesThatItsClientLeaves(t *testing.T) {
 	ended := make(chan error, 1)
 	_, s := leavesWithABacklog(t, &Server{}, smallHello(),
-		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+		WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 	for range 3 {
 		s.lingersOut()
 	}
@@ -172,9 +172,12 @@ func TestLeftSessionEndsForRepliesThatItsClientLeaves(t *testing.T) {
 
 // leavesWithABacklog has a session that a client has asked for a reply of 1 MiB closed once idle.
 func leavesWithABacklog(t *testing.T, server *Server, hello proto.Hello,
-	opts ...Option) (*byHand, *session) {
+	opts ...ServerOption) (*byHand, *session) {
 	address := "unix:" + filepath.Join(t.TempDir(), "s")
-	server.Handler = func(call *Call) error { return call.Reply(make([]byte, 1<<20)) }
+	server.handler = func(_ context.Context, call *Call) error {
+		return call.Reply(make([]byte,
+			1<<20))
+	}
 	serveQuietly(t, server, address, opts...)
 	client := dialByHand(t, address, hello)
 	s := sessionOf(t, server)

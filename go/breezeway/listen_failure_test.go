@@ -17,13 +17,13 @@ func TestListenFailureReachesClientsAndLog(t *testing.T) {
 	address := "unix:" + filepath.Join(t.TempDir(), "s")
 	var mu sync.Mutex
 	var log bytes.Buffer
-	server := &Server{Handler: (*Call).Echo, Log: slog.New(slog.NewTextHandler(writer(
+	server := &Server{handler: echoCall, log: slog.New(slog.NewTextHandler(writer(
 		func(line []byte) (int, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			return log.Write(line)
 		}), nil))}
-	if err := server.Listen(address); err != nil {
+	if err := server.listen(address); err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -57,11 +57,11 @@ type writer func([]byte) (int, error)
 func (w writer) Write(bytes []byte) (int, error) { return w(bytes) }
 
 func TestAListenerWithAClientThatCannotServeAnyMoreSaysWhy(t *testing.T) {
-	listener, err := ListenNet("unix:" + filepath.Join(t.TempDir(), "s"))
+	listener, err := ListenNet("unix:"+filepath.Join(t.TempDir(), "s"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener.server.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	listener.server.log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	conn, err := Dial(contextOf(t), listener.Addr().(Address).String())
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestAListenerWithAClientThatCannotServeAnyMoreSaysWhy(t *testing.T) {
 }
 
 func TestAListenerThatCannotServeAnyMoreSaysWhy(t *testing.T) {
-	listener, err := ListenNet("unix:" + filepath.Join(t.TempDir(), "s"))
+	listener, err := ListenNet("unix:"+filepath.Join(t.TempDir(), "s"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func TestListenAtMountedSocketFileNamesItsFolder(t *testing.T) {
 			return
 		}
 		server := &Server{}
-		err = server.Listen("shm:" + path)
+		err = server.listen("shm:" + path)
 		if err == nil {
 			_ = server.Close()
 			err = errors.New("it listens")
@@ -73,7 +73,7 @@ func TestServersStartedAtOnceExactlyOneListens(t *testing.T) {
 			go func() {
 				defer all.Done()
 				<-start
-				if server, err := Listen("unix:"+path, (*Call).Echo); err == nil {
+				if server, err := Listen("unix:"+path, echoCall); err == nil {
 					listening[i] = server
 				}
 			}()
@@ -99,7 +99,7 @@ func TestServersStartedAtOnceExactlyOneListens(t *testing.T) {
 
 func TestServerStartedWhileAnotherEndsKeepsItsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	server, err := Listen("unix:"+path, (*Call).Echo)
+	server, err := Listen("unix:"+path, echoCall)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestServerStartedWhileAnotherEndsKeepsItsFile(t *testing.T) {
 			_ = ending.Close()
 		}()
 		for until := time.Now().Add(20 * time.Second); ; {
-			if server, err = Listen("unix:"+path, (*Call).Echo); err == nil {
+			if server, err = Listen("unix:"+path, echoCall); err == nil {
 				break
 			}
 			if time.Now().After(until) {
@@ -140,7 +140,7 @@ func TestListenFolderLockHeldGoesOnWithoutIt(t *testing.T) {
 	}
 	path := filepath.Join(folder, "s")
 	began := time.Now()
-	server, err := Listen("unix:"+path, (*Call).Echo)
+	server, err := Listen("unix:"+path, echoCall)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestListenFolderLockHeldGoesOnWithoutIt(t *testing.T) {
 	if waited := time.Since(began); waited < turnTries*turnPause {
 		t.Errorf("it waited %v for its turn", waited)
 	}
-	if _, err := Listen("unix:"+path, (*Call).Echo); !errors.Is(err, errServed) {
+	if _, err := Listen("unix:"+path, echoCall); !errors.Is(err, errServed) {
 		t.Errorf("a second server got %v", err)
 	}
 }
@@ -156,7 +156,7 @@ func TestListenFolderLockHeldGoesOnWithoutIt(t *testing.T) {
 func TestSocketFileHasItsModeWhateverTheUmask(t *testing.T) {
 	for _, mode := range []uint32{0o600, 0o666, 0o400} {
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("%o", mode))
-		server, err := Listen("unix:"+path, (*Call).Echo, SocketMode(mode))
+		server, err := Listen("unix:"+path, echoCall, WithSocketMode(mode))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,18 +172,18 @@ func TestSocketFileHasItsModeWhateverTheUmask(t *testing.T) {
 
 func TestListenThatFailsLeavesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	for name, opts := range map[string][]Option{
-		"alone": nil, "with a successor's door": {TakeOver(true)},
+	for name, opts := range map[string][]ServerOption{
+		"alone": nil, "with a successor's door": {WithTakeOver(true)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, address := range []string{"nonsense", "unix:" + path + ",tls:127.0.0.1:0",
 				"unix:" + path + ",unix:" + path + "/below"} {
-				server, err := Listen(address, (*Call).Echo, opts...)
+				server, err := Listen(address, echoCall, opts...)
 				if server != nil || err == nil {
 					t.Fatalf("it listens at %s", address)
 				}
 			}
-			server, err := Listen("unix:"+path, (*Call).Echo)
+			server, err := Listen("unix:"+path, echoCall)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,8 @@ func manyCall(t *testing.T, client *Client) (ended chan error, cancel context.Ca
 
 func TestManyCallsThatEndWithTheirContextMayHaveRun(t *testing.T) {
 	may := make(chan struct{})
-	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(_ context.Context,
+		call *Call) error {
 		<-may
 		return call.Echo()
 	})
@@ -51,11 +52,11 @@ func TestManyCallsThatHaveRunAreNotMadeAgainOnTheNextSession(t *testing.T) {
 	var runs atomic.Int64
 	may := make(chan struct{})
 	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error {
+		func(_ context.Context, call *Call) error {
 			runs.Add(1)
 			<-may
 			return call.Echo()
-		}, Offload(2*waitAtOnce))
+		}, WithOffload(2*waitAtOnce))
 	client := NewClient(address)
 	defer client.Close()
 	ended, cancel := manyCall(t, client)

@@ -13,7 +13,7 @@ type memoryLink struct {
 	room shm.Room
 	// consumed is the progress of the peer as of the last hasProgressed.
 	consumed uint64
-	// trusted is the value of the option TrustPeer.
+	// trusted is the value of the option WithTrustedPeer.
 	trusted uint64
 }
 

@@ -26,17 +26,18 @@ func TestLookingForMemoryInVainDoesNotMakeOthersMissTheirRelease(t *testing.T) {
 	for name, policy := range map[string]WaitPolicy{"park": Park, "adaptive": Adaptive} {
 		t.Run(name, func(t *testing.T) {
 			kept := make(chan Message, 100)
-			server := &Server{Handler: func(*Call) error { return nil }, Streams: func(t *Stream) {
-				for {
-					m, err := t.Recv(context.Background())
-					if err != nil {
-						return
+			server := &Server{handler: func(context.Context, *Call) error { return nil },
+				streams: func(_ context.Context, t *Stream) {
+					for {
+						m, err := t.Recv(context.Background())
+						if err != nil {
+							return
+						}
+						kept <- m
 					}
-					kept <- m
-				}
-			}}
-			if err := server.Listen("shm:"+filepath.Join(t.TempDir(), "s"),
-				StreamWindow(1000, 1<<30)); err != nil {
+				}}
+			if err := server.listen("shm:"+filepath.Join(t.TempDir(), "s"),
+				WithStreamWindow(1000, 1<<30)); err != nil {
 				t.Fatal(err)
 			}
 			served := make(chan error, 1)
@@ -45,8 +46,8 @@ func TestLookingForMemoryInVainDoesNotMakeOthersMissTheirRelease(t *testing.T) {
 				_ = server.Close()
 				soon(t, "the server's end", served)
 			}()
-			conn, err := Dial(contextOf(t), server.Addresses()[0].String(), Cap(32<<10),
-				Wait(policy))
+			conn, err := Dial(contextOf(t), server.Addresses()[0].String(), WithCap(32<<10),
+				WithWaitPolicy(policy))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +110,7 @@ func waiting(s *session) <-chan bool {
 
 func TestWakeDuringPollPreventsSleep(t *testing.T) {
 	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), nil)
-	conn, err := Dial(contextOf(t), address, SpinBound(100*time.Millisecond))
+	conn, err := Dial(contextOf(t), address, WithSpinBound(100*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ type lent struct {
 	live       bool
 	// sliced is true while a slice may be in use, which the garbage collector does not track.
 	sliced bool
-	// trusted is the value of the session's option TrustPeer.
+	// trusted is the value of the session's option WithTrustedPeer.
 	trusted uint64
 }
 
@@ -155,10 +155,10 @@ func (m *Message) Bytes() []byte {
 	return bytes
 }
 
-// Slice returns the message's bytes without its metadata. With the option [TrustPeer] the slice of
-// a lent message is the sender's own memory; without it, Slice fails for lent messages. Do not
-// write to the slice. After Release the sender may write to it again; it stays mapped. After a call
-// of Slice only Release returns the memory to the sender, since the garbage collector does not
+// Slice returns the message's bytes without its metadata. With the option [WithTrustedPeer] the
+// slice of a lent message is the sender's own memory; without it, Slice fails for lent messages. Do
+// not write to the slice. After Release the sender may write to it again; it stays mapped. After a
+// call of Slice only Release returns the memory to the sender, since the garbage collector does not
 // track the slice. A message that is not lent, which includes all messages over sockets, is copied.
 func (m *Message) Slice() ([]byte, error) {
 	if m.lent == nil {

@@ -26,26 +26,20 @@ type NetListener struct {
 
 // ListenNet listens at addresses and returns a net.Listener of the streams that clients open, for
 // code with a protocol of its own such as net/http or gRPC. Clients connect with [Session.DialNet]
-// or a [NetDialer].
-func ListenNet(addresses string, opts ...Option) (*NetListener, error) {
-	return new(Server).ListenNet(addresses, opts...)
+// or a [NetDialer]. The handler serves the calls of the same sessions; calls fail with
+// CodeNoSuchMethod if it is nil. With [WithStreamHandler] Accept returns only clients of
+// [WithForeignProtocol], and the streams that this handler passes to Offer. The server serves until
+// the listener ends.
+func ListenNet(addresses string, handler Handler, opts ...ServerOption) (*NetListener, error) {
+	return (&Server{handler: handler}).listenNet(addresses, opts...)
 }
 
-// ListenNet returns a listener like the function of that name. The server's Handler serves the
-// calls of the same sessions. If Streams is set, it serves their streams, and Accept returns only
-// clients of a [ForeignProtocol] and the streams that Streams passes to Offer. The server serves
-// until the listener ends, without Listen and Serve.
-func (s *Server) ListenNet(addresses string, opts ...Option) (*NetListener, error) {
+func (s *Server) listenNet(addresses string, opts ...ServerOption) (*NetListener, error) {
 	l := &NetListener{server: s, conns: make(chan net.Conn), done: make(chan struct{}),
 		served: make(chan error, 1)}
-	if s.Streams == nil {
-		s.Streams = l.Offer
-	}
-	if s.Handler == nil {
-		s.Handler = func(*Call) error { return &CallError{CodeNoSuchMethod, "streams only"} }
-	}
+	s.streams = func(_ context.Context, stream *Stream) { l.Offer(stream) }
 	s.failed, s.foreign = l.end, l.offerForeign
-	if err := s.Listen(addresses, opts...); err != nil {
+	if err := s.listen(addresses, opts...); err != nil {
 		return nil, err
 	}
 	l.left = make(chan struct{}, s.opts.maxStreams)
@@ -67,8 +61,8 @@ func (l *NetListener) end(why error) {
 	})
 }
 
-// Offer passes a stream to Accept, and returns when its connection is closed: a [StreamHandler] for
-// the streams that are connections. For clients that are gone, as many streams are kept for Accept
+// Offer passes a stream to Accept, and returns when its connection is closed, for a [StreamHandler]
+// of streams that are connections. For clients that are gone, as many streams are kept for Accept
 // as one client may open.
 func (l *NetListener) Offer(stream *Stream) {
 	closed := make(chan struct{})
@@ -159,7 +153,7 @@ func (l *NetListener) Shutdown(ctx context.Context) error {
 // Addr returns the first address of the listener.
 func (l *NetListener) Addr() net.Addr { return l.server.Addresses()[0] }
 
-// MaxMessage returns the length of the longest message that the option [Cap] allows.
+// MaxMessage returns the length of the longest message that the option [WithCap] allows.
 func (l *NetListener) MaxMessage() int {
 	return int(min(l.server.opts.cap, proto.MaxFrameBody))
 }
@@ -181,7 +175,7 @@ type NetDialer struct{ sessions sharing }
 
 // NewNetDialer returns a dialer for the given addresses, separated by commas. Each session uses the
 // first reachable address.
-func NewNetDialer(addresses string, opts ...Option) *NetDialer {
+func NewNetDialer(addresses string, opts ...DialOption) *NetDialer {
 	return &NetDialer{sharing{addresses: addresses, opts: opts}}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 func netListener(t *testing.T, carrier string) *breezeway.NetListener {
-	listener, err := breezeway.ListenNet(addressOf(t, carrier), certified...)
+	listener, err := breezeway.ListenNet(addressOf(t, carrier), nil, serves()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,14 +134,14 @@ func carries(t *testing.T, from, to net.Conn) {
 
 func TestAConnectionTooManyLeavesTheOthersOpen(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
-		listener, err := breezeway.ListenNet(addressOf(t, carrier),
-			append(certified, breezeway.MaxStreams(1))...)
+		listener, err := breezeway.ListenNet(addressOf(t, carrier), nil,
+			serves(breezeway.WithMaxStreams(1))...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { end(listener) })
 		conns := accepted(listener)
-		dialer := breezeway.NewNetDialer(listener.Addr().String(), certified...)
+		dialer := breezeway.NewNetDialer(listener.Addr().String(), dials()...)
 		defer dialer.Close()
 		first, err := dialer.Dial(within(t, time.Minute))
 		if err != nil {
@@ -173,7 +173,7 @@ func TestAConnectionTooManyLeavesTheOthersOpen(t *testing.T) {
 // relisten listens at the address of a closed listener.
 func relisten(t *testing.T, address string) (*breezeway.NetListener, <-chan net.Conn) {
 	t.Helper()
-	listener, err := breezeway.ListenNet(address, certified...)
+	listener, err := breezeway.ListenNet(address, nil, serves()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestADialerDialsAgainOnceItsSessionIsOver(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		listener := netListener(t, carrier)
 		address := listener.Addr().String()
-		dialer := breezeway.NewNetDialer(address, certified...)
+		dialer := breezeway.NewNetDialer(address, dials()...)
 		defer dialer.Close()
 		conns := accepted(listener)
 		old, err := dialer.Dial(within(t, time.Minute))
@@ -221,14 +221,17 @@ func TestADialerDialsAgainOnceItsSessionIsOver(t *testing.T) {
 func TestClosedListenerKeepsConnsAndEndsSessionWithLast(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		ended := make(chan error, 1)
-		listener, err := breezeway.ListenNet(addressOf(t, carrier), append(certified,
-			breezeway.OnSessionEnd(func(_ breezeway.Peer, err error) { ended <- err }))...)
+		listener, err := breezeway.ListenNet(addressOf(t, carrier), nil,
+			serves(breezeway.WithOnSessionEnd(func(_ breezeway.Peer,
+				err error) {
+				ended <- err
+			}))...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { end(listener) })
 		conns := accepted(listener)
-		dialer := breezeway.NewNetDialer(listener.Addr().String(), certified...)
+		dialer := breezeway.NewNetDialer(listener.Addr().String(), dials()...)
 		defer dialer.Close()
 		ctx := within(t, time.Minute)
 		var here, there []net.Conn
@@ -273,14 +276,17 @@ func TestClosedListenerKeepsConnsAndEndsSessionWithLast(t *testing.T) {
 func TestAClosedDialerEndsItsSessionWithItsConnections(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		ended := make(chan error, 1)
-		listener, err := breezeway.ListenNet(addressOf(t, carrier), append(certified,
-			breezeway.OnSessionEnd(func(_ breezeway.Peer, err error) { ended <- err }))...)
+		listener, err := breezeway.ListenNet(addressOf(t, carrier), nil,
+			serves(breezeway.WithOnSessionEnd(func(_ breezeway.Peer,
+				err error) {
+				ended <- err
+			}))...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { end(listener) })
 		conns := accepted(listener)
-		dialer := breezeway.NewNetDialer(listener.Addr().String(), certified...)
+		dialer := breezeway.NewNetDialer(listener.Addr().String(), dials()...)
 		conn, err := dialer.Dial(within(t, time.Minute))
 		if err != nil {
 			t.Fatal(err)

@@ -82,8 +82,8 @@ func TestADeadlineThatMovesEndsAReadWhereItIsThenAndCostsNoTimer(t *testing.T) {
 }
 
 // copying serves connections and echoes their bytes as io.Copy does: by WriteTo and ReadFrom.
-func copying(t *testing.T, carrier string, opts ...breezeway.Option) string {
-	listener, err := breezeway.ListenNet(addressOf(t, carrier), append(opts, certified...)...)
+func copying(t *testing.T, carrier string, opts ...breezeway.ServerOption) string {
+	listener, err := breezeway.ListenNet(addressOf(t, carrier), nil, serves(opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestConnCopiesFromReadersAndToWriters(t *testing.T) {
 func TestBuffersTravelTogether(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		lengths := make(chan int, 100)
-		address := goServer(t, carrier, echoes, func(stream *breezeway.Stream) {
+		address := goServer(t, carrier, echoes, func(_ context.Context, stream *breezeway.Stream) {
 			defer close(lengths)
 			for {
 				m, err := stream.Recv(context.Background())
@@ -173,7 +173,7 @@ func TestBuffersTravelTogether(t *testing.T) {
 
 func TestAConnectionKeepsToTheLargestMessageOfItsSession(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
-		conn, err := dial(t, copying(t, carrier, breezeway.Cap(4096))).DialNet(
+		conn, err := dial(t, copying(t, carrier, breezeway.WithCap(4096))).DialNet(
 			within(t, time.Minute))
 		if err != nil {
 			t.Fatal(err)

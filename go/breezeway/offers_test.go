@@ -2,11 +2,13 @@ package breezeway_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"io"
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -144,7 +146,8 @@ func TestCallsAndStreamsWhateverThePeersOffer(t *testing.T) {
 	start := map[string]func(t *testing.T, carrier string) string{
 		"rust": func(t *testing.T, carrier string) string { return rustServer(t, carrier) },
 		"go": func(t *testing.T, carrier string) string {
-			return goServer(t, carrier, echoes, func(s *breezeway.Stream) { vectorStream(s, nil) })
+			streams := func(_ context.Context, s *breezeway.Stream) { vectorStream(s, nil) }
+			return goServer(t, carrier, echoes, streams)
 		},
 	}
 	for _, carrier := range []string{"shm", "unix", "tcp"} {
@@ -159,7 +162,7 @@ func TestCallsAndStreamsWhateverThePeersOffer(t *testing.T) {
 }
 
 func callsAndStreams(t *testing.T, address string, hasStreams bool) {
-	ctx := t.Context()
+	ctx := within(t, time.Minute)
 	conn, err := breezeway.Dial(ctx, address)
 	if err != nil {
 		t.Fatal(err)

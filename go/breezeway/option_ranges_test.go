@@ -1,6 +1,7 @@
 package breezeway_test
 
 import (
+	"context"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,38 +15,43 @@ import (
 )
 
 // numbered holds the options with numeric values by their names.
-var numbered = map[string]func(value int64) breezeway.Option{
-	"SpinBound": timed(breezeway.SpinBound), "ShrinkAfter": timed(breezeway.ShrinkAfter),
-	"HandshakeTimeout": timed(breezeway.HandshakeTimeout),
-	"CallTimeout":      timed(breezeway.CallTimeout), "ReplyTimeout": timed(breezeway.ReplyTimeout),
-	"DrainTimeout": timed(breezeway.DrainTimeout), "WaitForServer": timed(breezeway.WaitForServer),
-	"ReturnToFirst": timed(breezeway.ReturnToFirst),
-	"Cap":           sized(breezeway.Cap),
-	"Prefault":      sized(breezeway.Prefault),
-	"UnderWay":      sized(breezeway.UnderWay), "MaxMemory": sized(breezeway.MaxMemory),
-	"MaxMemoryOfUser": sized(breezeway.MaxMemoryOfUser),
-	"RingCapacity":    func(v int64) breezeway.Option { return breezeway.RingCapacity(uint32(v)) },
-	"StreamWindow": func(v int64) breezeway.Option {
-		return breezeway.StreamWindow(uint32(v), uint64(v))
+var numbered = map[string]func(value int64) any{
+	"WithSpinBound":        timed(breezeway.WithSpinBound),
+	"WithShrinkAfter":      timed(breezeway.WithShrinkAfter),
+	"WithHandshakeTimeout": timed(breezeway.WithHandshakeTimeout),
+	"WithCallTimeout":      timed(breezeway.WithCallTimeout),
+	"WithReplyTimeout":     timed(breezeway.WithReplyTimeout),
+	"WithDrainTimeout":     timed(breezeway.WithDrainTimeout),
+	"WithWaitForServer":    timed(breezeway.WithWaitForServer),
+	"WithReturnToFirst":    timed(breezeway.WithReturnToFirst),
+	"WithCap":              sized(breezeway.WithCap),
+	"WithPrefault":         sized(breezeway.WithPrefault),
+	"WithUnderWay":         sized(breezeway.WithUnderWay),
+	"WithMaxMemory":        sized(breezeway.WithMaxMemory),
+	"WithMaxMemoryOfUser":  sized(breezeway.WithMaxMemoryOfUser),
+	"WithRingCapacity":     func(v int64) any { return breezeway.WithRingCapacity(uint32(v)) },
+	"WithStreamWindow": func(v int64) any {
+		return breezeway.WithStreamWindow(uint32(v), uint64(v))
 	},
-	"MaxStreams": counted(breezeway.MaxStreams), "MaxMetadata": counted(breezeway.MaxMetadata),
-	"Service":           func(v int64) breezeway.Option { return breezeway.Service(uint16(v)) },
-	"Offload":           counted(breezeway.Offload),
-	"MaxSessions":       counted(breezeway.MaxSessions),
-	"MaxSessionsOfUser": counted(breezeway.MaxSessionsOfUser),
-	"SocketMode":        func(v int64) breezeway.Option { return breezeway.SocketMode(uint32(v)) },
+	"WithMaxStreams":        counted(breezeway.WithMaxStreams),
+	"WithMaxMetadata":       counted(breezeway.WithMaxMetadata),
+	"WithService":           func(v int64) any { return breezeway.WithService(uint16(v)) },
+	"WithOffload":           counted(breezeway.WithOffload),
+	"WithMaxSessions":       counted(breezeway.WithMaxSessions),
+	"WithMaxSessionsOfUser": counted(breezeway.WithMaxSessionsOfUser),
+	"WithSocketMode":        func(v int64) any { return breezeway.WithSocketMode(uint32(v)) },
 }
 
-func timed(option func(time.Duration) breezeway.Option) func(int64) breezeway.Option {
-	return func(value int64) breezeway.Option { return option(time.Duration(value)) }
+func timed[T any](option func(time.Duration) T) func(int64) any {
+	return func(value int64) any { return option(time.Duration(value)) }
 }
 
-func sized(option func(uint64) breezeway.Option) func(int64) breezeway.Option {
-	return func(value int64) breezeway.Option { return option(uint64(value)) }
+func sized[T any](option func(uint64) T) func(int64) any {
+	return func(value int64) any { return option(uint64(value)) }
 }
 
-func counted(option func(int) breezeway.Option) func(int64) breezeway.Option {
-	return func(value int64) breezeway.Option { return option(int(value)) }
+func counted[T any](option func(int) T) func(int64) any {
+	return func(value int64) any { return option(int(value)) }
 }
 
 // listed returns the rows of the table of options in both languages.
@@ -66,7 +72,13 @@ func listed(t *testing.T) (lines [][]string) {
 func TestOptionsHaveTheRangesOfTheList(t *testing.T) {
 	refusal := func(name string, value int64) string {
 		// Ranges are validated first; the folder does not exist.
-		_, err := breezeway.Listen("unix:/nowhere/at/all/s", echoes, numbered[name](value))
+		var err error
+		switch option := numbered[name](value).(type) {
+		case breezeway.ServerOption:
+			_, err = breezeway.Listen("unix:/nowhere/at/all/s", echoes, option)
+		case breezeway.DialOption:
+			_, err = breezeway.Dial(context.Background(), "unix:/nowhere/at/all/s", option)
+		}
 		if err == nil || !strings.Contains(err.Error(), "option ") {
 			return ""
 		}
@@ -94,7 +106,7 @@ func TestOptionsHaveTheRangesOfTheList(t *testing.T) {
 				t.Errorf("%s = %s: %s", name, bound, text)
 			}
 			past := int64(value) + step
-			if name == "Service" || past < 0 && value == 0 && isUnsigned(name) {
+			if name == "WithService" || past < 0 && value == 0 && isUnsigned(name) {
 				continue // The option's type cannot hold the value.
 			}
 			if text := refusal(name, past); !strings.Contains(text, "option "+name+" = ") {
@@ -110,7 +122,7 @@ func TestOptionsHaveTheRangesOfTheList(t *testing.T) {
 
 func isUnsigned(name string) bool {
 	switch name {
-	case "UnderWay", "MaxMemory", "MaxMemoryOfUser", "SocketMode":
+	case "WithUnderWay", "WithMaxMemory", "WithMaxMemoryOfUser", "WithSocketMode":
 		return true
 	}
 	return false

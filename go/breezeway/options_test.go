@@ -1,6 +1,7 @@
 package breezeway_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"strings"
@@ -11,7 +12,7 @@ import (
 )
 
 func TestOneUserHasSoManySessionsAndNoMore(t *testing.T) {
-	address := goServer(t, "shm", echoes, nil, breezeway.MaxSessionsOfUser(2))
+	address := goServer(t, "shm", echoes, nil, breezeway.WithMaxSessionsOfUser(2))
 	ctx := within(t, time.Minute)
 	first, _ := dial(t, address), dial(t, address)
 	var refused *breezeway.RefusedError
@@ -35,10 +36,10 @@ func TestOneUserHasSoManySessionsAndNoMore(t *testing.T) {
 func TestBothSidesLearnWhatMessagesMean(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		means := make(chan uint16, 1)
-		conn := dial(t, goServer(t, carrier, func(call *breezeway.Call) error {
+		conn := dial(t, goServer(t, carrier, func(_ context.Context, call *breezeway.Call) error {
 			means <- call.Service()
 			return call.Echo()
-		}, nil, breezeway.Service(1)), breezeway.Service(77))
+		}, nil, breezeway.WithService(1)), breezeway.WithService(77))
 		if _, err := conn.Call(within(t, time.Minute), echo, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -49,20 +50,24 @@ func TestBothSidesLearnWhatMessagesMean(t *testing.T) {
 }
 
 func TestValuesOutOfRangeAreRefusedByTheirNames(t *testing.T) {
-	for name, option := range map[string]breezeway.Option{
-		"Wait": breezeway.Wait(7), "SpinBound": breezeway.SpinBound(time.Second + 1),
-		"Cap":              breezeway.Cap(0),
-		"Prefault":         breezeway.Prefault(1<<40 + 1),
-		"ShrinkAfter":      breezeway.ShrinkAfter(time.Hour + 1),
-		"RingCapacity":     breezeway.RingCapacity(12),
-		"HandshakeTimeout": breezeway.HandshakeTimeout(0), "CallTimeout": breezeway.CallTimeout(-1),
-		"StreamWindow": breezeway.StreamWindow(1, 0), "MaxStreams": breezeway.MaxStreams(65536),
-		"MaxMetadata": breezeway.MaxMetadata(-1), "TrustPeer": breezeway.TrustPeer(1<<40 + 1),
-		"MaxSessions": breezeway.MaxSessions(0), "SocketMode": breezeway.SocketMode(0o1000),
-		"MaxSessionsOfUser": breezeway.MaxSessionsOfUser(1_000_001),
-		"Offload":           breezeway.Offload(-1),
-		"ReplyTimeout":      breezeway.ReplyTimeout(-1),
-		"DrainTimeout":      breezeway.DrainTimeout(time.Hour + 1),
+	for name, option := range map[string]breezeway.ServerOption{
+		"WithWaitPolicy":        breezeway.WithWaitPolicy(7),
+		"WithSpinBound":         breezeway.WithSpinBound(time.Second + 1),
+		"WithCap":               breezeway.WithCap(0),
+		"WithPrefault":          breezeway.WithPrefault(1<<40 + 1),
+		"WithShrinkAfter":       breezeway.WithShrinkAfter(time.Hour + 1),
+		"WithRingCapacity":      breezeway.WithRingCapacity(12),
+		"WithHandshakeTimeout":  breezeway.WithHandshakeTimeout(0),
+		"WithStreamWindow":      breezeway.WithStreamWindow(1, 0),
+		"WithMaxStreams":        breezeway.WithMaxStreams(65536),
+		"WithMaxMetadata":       breezeway.WithMaxMetadata(-1),
+		"WithTrustedPeer":       breezeway.WithTrustedPeer(1<<40 + 1),
+		"WithMaxSessions":       breezeway.WithMaxSessions(0),
+		"WithSocketMode":        breezeway.WithSocketMode(0o1000),
+		"WithMaxSessionsOfUser": breezeway.WithMaxSessionsOfUser(1_000_001),
+		"WithOffload":           breezeway.WithOffload(-1),
+		"WithReplyTimeout":      breezeway.WithReplyTimeout(-1),
+		"WithDrainTimeout":      breezeway.WithDrainTimeout(time.Hour + 1),
 	} {
 		_, err := breezeway.Listen("shm:/nowhere/s", echoes, option)
 		if err == nil || !strings.Contains(err.Error(), "option "+name+" = ") {
@@ -76,7 +81,7 @@ func TestMemoryThatIsReadyIsThatOfTheFirstMessages(t *testing.T) {
 	serve := func(option breezeway.Option) string {
 		return goServer(t, "shm", echoes, nil, option)
 	}
-	ask := breezeway.Prefault(ready)
+	ask := breezeway.WithPrefault(ready)
 	conn := dial(t, serve(ask), ask)
 	for range 3 {
 		if counts := conn.Counters(); counts.PayloadSegmentBytes != ready ||
@@ -90,8 +95,8 @@ func TestMemoryThatIsReadyIsThatOfTheFirstMessages(t *testing.T) {
 		reply.Release()
 	}
 	for own, conn := range map[uint64]*breezeway.Session{
-		ready / 2: dial(t, serve(breezeway.Cap(ready/2)), ask), 0: dial(t, serve(ask)),
-		64 << 10: dial(t, serve(ask), breezeway.Prefault(1)),
+		ready / 2: dial(t, serve(breezeway.WithCap(ready/2)), ask), 0: dial(t, serve(ask)),
+		64 << 10: dial(t, serve(ask), breezeway.WithPrefault(1)),
 	} {
 		if counts := conn.Counters(); counts.PayloadSegmentBytes != own {
 			t.Fatalf("%d: %+v", own, counts)
@@ -101,9 +106,9 @@ func TestMemoryThatIsReadyIsThatOfTheFirstMessages(t *testing.T) {
 
 func TestClientsHoldNoMoreMemoryThanTheServerAllows(t *testing.T) {
 	// A control segment has less than 64 KiB, and so has the first segment of replies.
-	for name, option := range map[string]breezeway.Option{
-		"MaxMemory":       breezeway.MaxMemory(200 << 10),
-		"MaxMemoryOfUser": breezeway.MaxMemoryOfUser(200 << 10)} {
+	for name, option := range map[string]breezeway.ServerOption{
+		"WithMaxMemory":       breezeway.WithMaxMemory(200 << 10),
+		"WithMaxMemoryOfUser": breezeway.WithMaxMemoryOfUser(200 << 10)} {
 		t.Run(name, func(t *testing.T) {
 			address := goServer(t, "shm", echoes, nil, option)
 			ctx := within(t, time.Minute)
@@ -157,7 +162,7 @@ func TestACallWaitsForAServerThatComesAndNoLongerThanItMay(t *testing.T) {
 		address := goServerThatEnds(t, carrier)
 		ctx := within(t, time.Minute)
 		client := breezeway.NewClient(address,
-			append(certified, breezeway.WaitForServer(time.Hour))...)
+			dials(breezeway.WithWaitForServer(time.Hour))...)
 		defer client.Close()
 		served := make(chan error, 1)
 		go func() {
@@ -165,8 +170,8 @@ func TestACallWaitsForAServerThatComesAndNoLongerThanItMay(t *testing.T) {
 			reply.Release()
 			served <- err
 		}()
-		server := &breezeway.Server{Handler: echoes}
-		if err := server.Listen(address, certified...); err != nil {
+		server, err := breezeway.Listen(address, echoes, serves()...)
+		if err != nil {
 			t.Fatal(err)
 		}
 		go func() { _ = server.Serve() }()
@@ -176,14 +181,14 @@ func TestACallWaitsForAServerThatComesAndNoLongerThanItMay(t *testing.T) {
 		}
 	})
 	impatient := breezeway.NewClient("unix:/nowhere/s",
-		breezeway.WaitForServer(20*time.Millisecond))
+		breezeway.WithWaitForServer(20*time.Millisecond))
 	_, err := impatient.Call(within(t, time.Minute), echo, nil)
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a server that does not come: %v", err)
 	}
 	denied := breezeway.NewClient(goServer(t, "unix", echoes, nil,
-		breezeway.Authorize(func(breezeway.Peer) error { return errors.New("not you") })),
-		breezeway.WaitForServer(time.Hour))
+		breezeway.WithAuthorize(func(breezeway.Peer) error { return errors.New("not you") })),
+		breezeway.WithWaitForServer(time.Hour))
 	if _, err := denied.Call(within(t, time.Minute), echo, nil); err == nil ||
 		!strings.Contains(err.Error(), "not you") {
 		t.Errorf("a server that serves others: %v", err)
@@ -192,8 +197,8 @@ func TestACallWaitsForAServerThatComesAndNoLongerThanItMay(t *testing.T) {
 
 // goServerThatEnds returns the address of a server that has ended.
 func goServerThatEnds(t *testing.T, carrier string) string {
-	server := &breezeway.Server{Handler: echoes}
-	if err := server.Listen(addressOf(t, carrier), certified...); err != nil {
+	server, err := breezeway.Listen(addressOf(t, carrier), echoes, serves()...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
@@ -204,7 +209,7 @@ func TestAClientReturnsToTheFirstAddressWhenItIsServedAgain(t *testing.T) {
 	first := goServerThatEnds(t, "unix")
 	second := goServer(t, "unix", echoes, nil)
 	ctx := within(t, time.Minute)
-	client := breezeway.NewClient(first+","+second, breezeway.ReturnToFirst(time.Millisecond))
+	client := breezeway.NewClient(first+","+second, breezeway.WithReturnToFirst(time.Millisecond))
 	defer client.Close()
 	at := func() string {
 		if _, err := client.Call(ctx, echo, nil); err != nil {
@@ -221,8 +226,7 @@ func TestAClientReturnsToTheFirstAddressWhenItIsServedAgain(t *testing.T) {
 			t.Fatalf("it calls %s, where nobody is", now)
 		}
 	}
-	server := &breezeway.Server{Handler: echoes}
-	err := server.Listen(first)
+	server, err := breezeway.Listen(first, echoes)
 	if err != nil {
 		t.Fatal(err)
 	}

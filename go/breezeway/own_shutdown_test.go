@@ -29,9 +29,8 @@ func (s *session) backlog(t *testing.T, head proto.Head, body []byte, linger tim
 
 // closing returns a client's session that is being closed, with a stream, while its server reads
 // nothing.
-func closing(
-	t *testing.T, linger time.Duration,
-) (conn *Session, stream *Stream, closed chan error) {
+func closing(t *testing.T, linger time.Duration) (conn *Session, stream *Stream,
+	closed chan error) {
 	conn, err := Dial(contextOf(t), stoppedServer(t))
 	if err != nil {
 		t.Fatal(err)
@@ -81,11 +80,11 @@ func TestPendingEntryBehindShutdownIsNotSearchedRepeatedly(t *testing.T) {
 func TestAReplyBehindTheFarewellEndsNoSession(t *testing.T) {
 	began, release, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error {
+		func(_ context.Context, call *Call) error {
 			close(began)
 			<-release
 			return call.Echo()
-		}, Offload(1), OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+		}, WithOffload(1), WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 	conn, err := Dial(contextOf(t), address)
 	if err != nil {
 		t.Fatal(err)
@@ -120,9 +119,9 @@ func TestAReplyThatWaitsForMemoryDoesNotOutliveItsClient(t *testing.T) {
 	const size, most = 600_000, 1 << 20 // There is memory for one.
 	ended := make(chan error, 1)
 	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error { return call.Reply(make([]byte, size)) },
-		ReplyTimeout(time.Minute), OnSessionEnd(func(_ Peer, err error) { ended <- err }))
-	conn, err := Dial(contextOf(t), address, Cap(most))
+		func(_ context.Context, call *Call) error { return call.Reply(make([]byte, size)) },
+		WithReplyTimeout(time.Minute), WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	conn, err := Dial(contextOf(t), address, WithCap(most))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +148,7 @@ func TestAServerThatClosesBehindAShutdownSaysNone(t *testing.T) {
 	newServer := func() *Server {
 		began, may = make(chan struct{}), make(chan struct{})
 		mine, mineToo := began, may
-		server = &Server{Handler: func(call *Call) error {
+		server = &Server{handler: func(_ context.Context, call *Call) error {
 			close(mine)
 			<-mineToo
 			return call.Echo()
@@ -157,7 +156,7 @@ func TestAServerThatClosesBehindAShutdownSaysNone(t *testing.T) {
 		return server
 	}
 	// It does not wait for the call.
-	onShutdown(t, newServer, []Option{Offload(1), ReplyTimeout(time.Millisecond)},
+	onShutdown(t, newServer, []ServerOption{WithOffload(1), WithReplyTimeout(time.Millisecond)},
 		func(t *testing.T, client lastClient, s *session, ended <-chan error) {
 			client.says(lastEntry{proto.RequestFlags, 1, "x"}, shutsDown)
 			soon(t, "the call", began)

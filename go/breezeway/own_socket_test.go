@@ -58,7 +58,7 @@ func TestServersOwnEndSentToAClientEndsItsSession(t *testing.T) {
 						sendOwnEnd(t, l.conn, b, l.conn)
 						l.close()
 					})
-					conn, err := Dial(context.Background(), address, Wait(policy))
+					conn, err := Dial(context.Background(), address, WithWaitPolicy(policy))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -83,7 +83,7 @@ func TestClientsOwnEndSentToAServerEndsItsSession(t *testing.T) {
 			for b := range byte(2) {
 				t.Run(fmt.Sprint(name, " ", pending, " ", b), func(t *testing.T) {
 					path := filepath.Join(t.TempDir(), "s")
-					server, _ := quietServer(t, "shm:"+path, (*Call).Echo, Wait(policy))
+					server, _ := quietServer(t, "shm:"+path, echoCall, WithWaitPolicy(policy))
 					before := openFiles(t)
 					for range 20 {
 						l := newLiar(t, path)
@@ -113,7 +113,7 @@ func TestClientsThatSendEachOthersEndsAreEnded(t *testing.T) {
 	for name, policy := range policies {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "s")
-			server, _ := quietServer(t, "shm:"+path, (*Call).Echo, Wait(policy))
+			server, _ := quietServer(t, "shm:"+path, echoCall, WithWaitPolicy(policy))
 			before := openFiles(t)
 			for range 20 {
 				one, other := newLiar(t, path), newLiar(t, path)
@@ -129,7 +129,7 @@ func TestClientsThatSendEachOthersEndsAreEnded(t *testing.T) {
 
 func TestOwnEndSentAmongFramesEndsTheSession(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	server, _ := quietServer(t, "unix:"+path, (*Call).Echo)
+	server, _ := quietServer(t, "unix:"+path, echoCall)
 	before := openFiles(t)
 	hello := liarHello
 	hello.Memory = false
@@ -152,7 +152,7 @@ func TestOwnEndSentAmongFramesEndsTheSession(t *testing.T) {
 
 func TestOwnEndSentWithAHelloEndsTheConnection(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	server, _ := quietServer(t, "shm:"+path, (*Call).Echo)
+	server, _ := quietServer(t, "shm:"+path, echoCall)
 	before := openFiles(t)
 	bytes := liarHello.Encode()
 	for _, sent := range []int{1, len(bytes)} {
@@ -172,7 +172,7 @@ func TestOwnEndSentWithAHelloEndsTheConnection(t *testing.T) {
 func TestOwnEndSentWhileAHandlerRunsEndsTheSessionBehindIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	began, release := make(chan struct{}), make(chan struct{})
-	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+	server, _ := quietServer(t, "shm:"+path, func(_ context.Context, call *Call) error {
 		began <- struct{}{}
 		<-release
 		return call.Echo()

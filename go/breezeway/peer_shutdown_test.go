@@ -115,7 +115,7 @@ var lastClients = map[string]func(t *testing.T, path string) lastClient{
 }
 
 // onShutdown runs a test against a server of each carrier, with its one session.
-func onShutdown(t *testing.T, server func() *Server, opts []Option,
+func onShutdown(t *testing.T, server func() *Server, opts []ServerOption,
 	test func(t *testing.T, client lastClient, s *session, ended <-chan error)) {
 	for carrier, connect := range lastClients {
 		t.Run(carrier, func(t *testing.T) {
@@ -123,8 +123,8 @@ func onShutdown(t *testing.T, server func() *Server, opts []Option,
 			ended, served := make(chan error, 1), make(chan error, 1)
 			server := server()
 			all := append(slices.Clone(opts),
-				OnSessionEnd(func(_ Peer, err error) { ended <- err }))
-			if err := server.Listen(carrier+":"+path, all...); err != nil {
+				WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
+			if err := server.listen(carrier+":"+path, all...); err != nil {
 				t.Fatal(err)
 			}
 			go func() { served <- server.Serve() }()
@@ -145,11 +145,11 @@ func TestStreamsEndWithAShutdownThoughACallIsServed(t *testing.T) {
 		streams = make(chan outcome, 1)
 		mine, read := streams, make(chan struct{})
 		return &Server{
-			Handler: func(call *Call) error {
+			handler: func(_ context.Context, call *Call) error {
 				<-read // Wait for the stream's reader.
 				return call.Echo()
 			},
-			Streams: func(stream *Stream) {
+			streams: func(_ context.Context, stream *Stream) {
 				defer close(read)
 				var o outcome
 				var m Message
@@ -181,31 +181,31 @@ func TestStreamsEndWithAShutdownThoughACallIsServed(t *testing.T) {
 }
 
 func TestAServedCallIsCancelledByItsClientsDeathAndNoShutdown(t *testing.T) {
-	var began chan *Call
+	var began chan context.Context
 	server := func() *Server {
-		began = make(chan *Call, 2)
+		began = make(chan context.Context, 2)
 		mine := began
-		return &Server{Handler: func(call *Call) error {
-			mine <- call
-			<-call.Context().Done()
+		return &Server{handler: func(ctx context.Context, call *Call) error {
+			mine <- ctx
+			<-ctx.Done()
 			return call.Echo()
 		}}
 	}
-	onShutdown(t, server, []Option{Offload(4)},
+	onShutdown(t, server, []ServerOption{WithOffload(4)},
 		func(t *testing.T, client lastClient, s *session, ended <-chan error) {
 			client.says(lastEntry{proto.RequestFlags, 1, "x"},
 				lastEntry{proto.RequestFlags, 3, "y"}, shutsDown)
-			calls := []*Call{soon(t, "a call", began), soon(t, "a call", began)}
+			calls := []context.Context{soon(t, "a call", began), soon(t, "a call", began)}
 			until(t, s, "the shutdown", func() bool { return s.ending() != nil })
-			for _, call := range calls {
-				if err := call.Context().Err(); err != nil {
-					t.Errorf("a shutdown has cancelled a call: %v", context.Cause(call.Context()))
+			for _, ctx := range calls {
+				if err := ctx.Err(); err != nil {
+					t.Errorf("a shutdown has cancelled a call: %v", context.Cause(ctx))
 				}
 			}
 			client.leaves()
-			for _, call := range calls {
-				soon(t, "the end of the context", call.Context().Done())
-				if err := context.Cause(call.Context()); !errors.Is(err, ErrPeerClosed) &&
+			for _, ctx := range calls {
+				soon(t, "the end of the context", ctx.Done())
+				if err := context.Cause(ctx); !errors.Is(err, ErrPeerClosed) &&
 					!errors.Is(err, context.Canceled) {
 					t.Errorf("the context ended for %v", err)
 				}
@@ -228,12 +228,12 @@ func readsNothingBehind(t *testing.T, policy WaitPolicy) {
 	server := func() *Server {
 		may = make(chan struct{})
 		mine := may
-		return &Server{Handler: func(call *Call) error {
+		return &Server{handler: func(_ context.Context, call *Call) error {
 			<-mine
 			return call.Echo()
 		}}
 	}
-	onShutdown(t, server, []Option{Offload(4), Wait(policy)},
+	onShutdown(t, server, []ServerOption{WithOffload(4), WithWaitPolicy(policy)},
 		func(t *testing.T, client lastClient, s *session, ended <-chan error) {
 			broken := lastEntry{proto.FlagError | proto.FlagEmpty, 2, "z"}
 			client.says(lastEntry{proto.RequestFlags, 1, "x"}, shutsDown, broken, broken)
@@ -286,9 +286,9 @@ func TestAReplyThatLacksMemoryBehindAShutdownWaitsForIt(t *testing.T) {
 	for name, offload := range map[string]int{"inline": 0, "offloaded": calls} {
 		t.Run(name, func(t *testing.T) {
 			path, ended := filepath.Join(t.TempDir(), "s"), make(chan error, 1)
-			server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+			server, _ := quietServer(t, "shm:"+path, func(_ context.Context, call *Call) error {
 				return call.Reply(make([]byte, twoFit))
-			}, Offload(offload), OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+			}, WithOffload(offload), WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 			client := newCaller(t, path)
 			s := sessionOf(t, server)
 			asks(client, calls, shutsDown)
@@ -309,7 +309,7 @@ func TestAReplyThatLacksMemoryBehindAShutdownWaitsForIt(t *testing.T) {
 func TestAReplyThatLacksASlotBehindAShutdownWaitsForIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	may := make(chan struct{})
-	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+	server, _ := quietServer(t, "shm:"+path, func(_ context.Context, call *Call) error {
 		<-may
 		return call.Echo()
 	})
@@ -338,9 +338,9 @@ func TestAReplyThatASocketLacksRoomForWaitsBehindAShutdown(t *testing.T) {
 		} {
 			t.Run(name+how, func(t *testing.T) {
 				address := "unix:" + filepath.Join(t.TempDir(), "s")
-				server, _ := quietServer(t, address, func(call *Call) error {
+				server, _ := quietServer(t, address, func(_ context.Context, call *Call) error {
 					return call.Reply(bytes.Repeat([]byte{7}, size))
-				}, Offload(offload))
+				}, WithOffload(offload))
 				client := dialByHand(t, address, smallHello())
 				s := sessionOf(t, server)
 				asks(client, calls, shutsDown)

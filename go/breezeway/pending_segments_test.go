@@ -104,7 +104,7 @@ func TestClientWithPendingSegmentsAndDoorbellsIsServed(t *testing.T) {
 		for _, many := range doorbells {
 			t.Run(fmt.Sprint(name, many), func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "s")
-				quietServer(t, "shm:"+path, (*Call).Echo, Wait(policy))
+				quietServer(t, "shm:"+path, echoCall, WithWaitPolicy(policy))
 				c := newCaller(t, path)
 				c.sendPending(many.pending)
 				for call := range uint32(max(1000/many.rings, 50)) {
@@ -144,7 +144,7 @@ func TestServerWithPendingSegmentsAndDoorbellsIsHeard(t *testing.T) {
 					c.next() // The client's farewell.
 					l.close()
 				})
-				conn, err := Dial(context.Background(), address, Wait(policy))
+				conn, err := Dial(context.Background(), address, WithWaitPolicy(policy))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -177,8 +177,8 @@ func TestPendingSegmentsAreBoundedByTheirBytes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ended := make(chan error, 1)
 			path := filepath.Join(t.TempDir(), "s")
-			quietServer(t, "shm:"+path, (*Call).Echo,
-				OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+			quietServer(t, "shm:"+path, echoCall,
+				WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 			client := newCaller(t, path)
 			for _, size := range c.sizes {
 				client.sendPendingOf(size)

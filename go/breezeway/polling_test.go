@@ -15,9 +15,9 @@ import (
 func TestWithOneProcessorNothingHangsAndOnlyBusyPolls(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for policy, polls := range map[WaitPolicy]bool{Adaptive: false, Busy: true, Park: false} {
-		_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo,
-			Wait(policy))
-		conn, err := Dial(contextOf(t), address, Wait(policy))
+		_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), echoCall,
+			WithWaitPolicy(policy))
+		conn, err := Dial(contextOf(t), address, WithWaitPolicy(policy))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestWithOneProcessorNothingHangsAndOnlyBusyPolls(t *testing.T) {
 
 func TestPollingStopsOnceProcessorsAreTakenAway(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo)
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), echoCall)
 	conn, err := Dial(contextOf(t), address)
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +121,8 @@ func TestCallsThatEndTogetherLetAsManyBegin(t *testing.T) {
 }
 
 func TestMoreCallersThanMayBeInFlightAreAllServed(t *testing.T) {
-	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo)
-	conn, err := Dial(contextOf(t), address, RingCapacity(8))
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), echoCall)
+	conn, err := Dial(contextOf(t), address, WithRingCapacity(8))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,8 @@ func TestMoreCallersThanMayBeInFlightAreAllServed(t *testing.T) {
 
 func TestACallThatFollowsEndsWithItsContext(t *testing.T) {
 	served, may := make(chan struct{}, 1), make(chan struct{})
-	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(_ context.Context,
+		call *Call) error {
 		if call.Method() == 1 {
 			served <- struct{}{}
 			<-may

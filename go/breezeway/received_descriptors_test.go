@@ -17,7 +17,7 @@ import (
 
 func TestAHelloWithManyDescriptorsIsRefusedAtOnce(t *testing.T) {
 	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), nil,
-		HandshakeTimeout(time.Hour))
+		WithHandshakeTimeout(time.Hour))
 	where, _ := ParseAddress(address)
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: where.Path, Net: "unix"})
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 )
 
 func TestEchoingAReleasedRequestFailsTheCallAndNotTheSession(t *testing.T) {
-	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(_ context.Context,
+		call *Call) error {
 		call.Request().Release()
 		return call.Echo()
 	})
@@ -27,7 +28,7 @@ func TestEchoingAReleasedRequestFailsTheCallAndNotTheSession(t *testing.T) {
 }
 
 func TestAppendToLeavesWhatWasThereOfAMessageThatWasReleased(t *testing.T) {
-	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo)
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), echoCall)
 	conn, err := Dial(contextOf(t), address)
 	if err != nil {
 		t.Fatal(err)

@@ -83,11 +83,14 @@ func TestAClientWithMoreCallsThanAgreedLosesItsSession(t *testing.T) {
 	began, release := make(chan struct{}, most), make(chan struct{})
 	ended := make(chan error, 1)
 	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error {
+		func(_ context.Context, call *Call) error {
 			began <- struct{}{}
 			<-release
 			return call.Reply(nil)
-		}, RingCapacity(8), Offload(64), OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+		}, WithRingCapacity(8), WithOffload(64), WithOnSessionEnd(func(_ Peer,
+			err error) {
+			ended <- err
+		}))
 	client := dialByHand(t, address, smallHello())
 	for number := range most {
 		if err := client.ask(number, nil); err != nil {
@@ -108,8 +111,8 @@ func TestAClientWithMoreCallsThanAgreedLosesItsSession(t *testing.T) {
 
 func TestANumberOfACallThatWaitsEndsTheSession(t *testing.T) {
 	ended := make(chan error, 1)
-	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo,
-		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), echoCall,
+		WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 	client := dialByHand(t, address, smallHello())
 	call := aFrame(proto.KindMessage, proto.RequestFlags, 1, nil)
 	if _, err := client.conn.Write(append(call, call...)); err != nil {
@@ -125,10 +128,10 @@ func TestCallsThatAreReadAheadAreBoundedByTheirBytes(t *testing.T) {
 	const size, calls = 1 << 20, 40
 	release := make(chan struct{})
 	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error {
+		func(_ context.Context, call *Call) error {
 			<-release
 			return call.Reply(nil)
-		}, Offload(1), Cap(2*size))
+		}, WithOffload(1), WithCap(2*size))
 	hello := smallHello()
 	hello.RingCapacity, hello.PayloadCap = 1024, 2*size
 	client := dialByHand(t, address, hello)
@@ -160,7 +163,7 @@ func TestCallsThatAreReadAheadAreBoundedByTheirBytes(t *testing.T) {
 func TestOneWayMessagesWithoutAWindowStopReadingAtTheirNumber(t *testing.T) {
 	release, began := make(chan struct{}), make(chan struct{}, 2*proto.MaxOneWay)
 	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
-		func(*Call) error {
+		func(context.Context, *Call) error {
 			began <- struct{}{}
 			<-release
 			return nil
@@ -194,9 +197,12 @@ func TestOneWayMessagesWithoutAWindowStopReadingAtTheirNumber(t *testing.T) {
 
 func TestBacklogOfResetsForUnreadingPeerIsBounded(t *testing.T) {
 	ended := make(chan error, 1)
-	server := &Server{Streams: func(stream *Stream) { _, _ = stream.Recv(context.Background()) }}
+	server := &Server{streams: func(_ context.Context, stream *Stream) {
+		_,
+			_ = stream.Recv(context.Background())
+	}}
 	address := "unix:" + filepath.Join(t.TempDir(), "s")
-	err := server.Listen(address, OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	err := server.listen(address, WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,12 +256,12 @@ func TestFloodedSessionsReplyTakesReleasedMemory(t *testing.T) {
 	for name, offload := range map[string]int{"inline": 0, "offloaded": 1} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "s")
-			server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+			server, _ := quietServer(t, "shm:"+path, func(_ context.Context, call *Call) error {
 				if call.IsOneWay() {
 					return nil
 				}
 				return call.Reply(make([]byte, twoFit))
-			}, Offload(offload), ReplyTimeout(15*time.Second))
+			}, WithOffload(offload), WithReplyTimeout(15*time.Second))
 			client := newCallerWith(t, path, &hello)
 			s := sessionOf(t, server)
 			asks(client, 3)

@@ -37,7 +37,7 @@ func TestAReservationThatIsForgottenIsAbandoned(t *testing.T) {
 }
 
 func TestNothingIsWrittenBehindTheEndOfAReservation(t *testing.T) {
-	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo)
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), echoCall)
 	conn, err := Dial(contextOf(t), address)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package breezeway_test
 
 import (
 	"bytes"
+	"context"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ func TestAMessageMayBeShorterThanWhatWasReserved(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		servers := map[string]func() string{
 			"go": func() string {
-				return goServer(t, carrier, func(call *breezeway.Call) error {
+				return goServer(t, carrier, func(_ context.Context, call *breezeway.Call) error {
 					reply, err := call.Reserve(call.Request().Len() + 50_000)
 					if err == nil {
 						_, err = call.Request().WriteTo(reply)
@@ -22,7 +23,7 @@ func TestAMessageMayBeShorterThanWhatWasReserved(t *testing.T) {
 					}
 					reply.Truncate(reply.Written())
 					return call.ReplyReserved(reply)
-				}, nil, breezeway.Cap(256<<10))
+				}, nil, breezeway.WithCap(256<<10))
 			},
 		}
 		if command := commands(t)["rust"]; command != "" && carrier != "tls" {
@@ -32,7 +33,7 @@ func TestAMessageMayBeShorterThanWhatWasReserved(t *testing.T) {
 			}
 		}
 		for name, serve := range servers {
-			conn, ctx := dial(t, serve(), breezeway.Cap(256<<10)), within(t, time.Minute)
+			conn, ctx := dial(t, serve(), breezeway.WithCap(256<<10)), within(t, time.Minute)
 			// The sum exceeds the memory, unless all of each reservation is freed.
 			for i := range 100 {
 				for _, size := range []int{0, 1, 104, 105, 4096, 60_000} {

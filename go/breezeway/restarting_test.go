@@ -23,8 +23,9 @@ import (
 // succeeding starts servers at an address that take over from each other at an admin socket.
 var succeeding = map[string]func(t testing.TB, address, admin string) peer{
 	"go": func(t testing.TB, address, admin string) peer {
-		return servedInGo(t, address, breezeway.TakeOver(true), breezeway.AdminSocket(admin),
-			breezeway.DrainTimeout(time.Minute))
+		return servedInGo(t, address, breezeway.WithTakeOver(true),
+			breezeway.WithAdminSocket(admin),
+			breezeway.WithDrainTimeout(time.Minute))
 	},
 	"rust": func(t testing.TB, address, admin string) peer {
 		return servedBy(t, interop(t, "succeed", address, admin))
@@ -36,7 +37,7 @@ type mover func() error
 
 // movesFromGo calls in this process.
 func movesFromGo(t *testing.T, address string) mover {
-	client := breezeway.NewClient(address, sessionOptions...)
+	client := breezeway.NewClient(address, clientOptions()...)
 	t.Cleanup(func() { _ = client.Close() })
 	ctx := within(t, time.Minute)
 	ask := func(method uint32, request []byte) ([]byte, error) {
@@ -79,7 +80,7 @@ func movesFromGo(t *testing.T, address string) mover {
 func dialsFromGo(t *testing.T, address string) mover {
 	ctx := within(t, time.Minute)
 	ask := func() (string, error) {
-		client := breezeway.NewClient(address, sessionOptions...)
+		client := breezeway.NewClient(address, clientOptions()...)
 		defer client.Close()
 		reply, err := client.Call(ctx, who, nil)
 		defer reply.Release()
@@ -152,7 +153,7 @@ func TestTakeOverBetweenLanguagesFailsNoCall(t *testing.T) {
 							t.Error(err)
 						}
 					}
-					conn := dial(t, successor.address, sessionOptions...)
+					conn := dial(t, successor.address, clientOptions()...)
 					callFor(t, within(t, time.Minute), conn, echo, nil)
 				})
 			}
@@ -191,7 +192,7 @@ func TestASuccessorTakesOverWhateverHostTheirAddressNames(t *testing.T) {
 			if err := old.ended(); err != nil {
 				t.Error(err)
 			}
-			callFor(t, within(t, time.Minute), dial(t, successor.address, sessionOptions...), echo,
+			callFor(t, within(t, time.Minute), dial(t, successor.address, clientOptions()...), echo,
 				nil)
 		})
 	}
@@ -202,7 +203,7 @@ func TestAStreamUnderWayIsFinishedWhereItIsAndItsSessionEndsThen(t *testing.T) {
 		admin := filepath.Join(t.TempDir(), "admin")
 		old := succeeding["go"](t, addressOf(t, carrier), admin)
 		ctx := within(t, time.Minute)
-		client := breezeway.NewClient(old.address, sessionOptions...)
+		client := breezeway.NewClient(old.address, clientOptions()...)
 		defer client.Close()
 		stream, err := client.Open(ctx, bounceStream)
 		if err != nil {
@@ -252,14 +253,15 @@ func TestPastTheTimeToDrainACallThatRunsIsCutAndMayHaveRun(t *testing.T) {
 	admin := filepath.Join(t.TempDir(), "admin")
 	address := addressOf(t, "shm")
 	began := make(chan struct{}, 1)
-	first := &breezeway.Server{Handler: func(call *breezeway.Call) error {
+	holds := func(ctx context.Context, call *breezeway.Call) error {
 		began <- struct{}{}
-		<-call.Context().Done()
+		<-ctx.Done()
 		return nil
-	}}
-	opts := []breezeway.Option{breezeway.TakeOver(true), breezeway.AdminSocket(admin),
-		breezeway.Offload(1), breezeway.DrainTimeout(10 * time.Millisecond)}
-	if err := first.Listen(address, opts...); err != nil {
+	}
+	opts := []breezeway.ServerOption{breezeway.WithTakeOver(true), breezeway.WithAdminSocket(admin),
+		breezeway.WithOffload(1), breezeway.WithDrainTimeout(10 * time.Millisecond)}
+	first, err := breezeway.Listen(address, holds, opts...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -286,9 +288,9 @@ func TestPastTheTimeToDrainACallThatRunsIsCutAndMayHaveRun(t *testing.T) {
 	}
 }
 
-func goServerAt(t *testing.T, address string, opts ...breezeway.Option) {
-	server := &breezeway.Server{Handler: echoes}
-	if err := server.Listen(address, opts...); err != nil {
+func goServerAt(t *testing.T, address string, opts ...breezeway.ServerOption) {
+	server, err := breezeway.Listen(address, echoes, opts...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -343,17 +345,20 @@ func actRole() bool {
 		return false
 	}
 	sessionOptions = append(sessionOptions,
-		breezeway.Certificate(os.Getenv("BREEZEWAY_CERTIFICATE"), os.Getenv("BREEZEWAY_KEY")),
-		breezeway.Roots(os.Getenv("BREEZEWAY_ROOTS")), breezeway.HandshakeTimeout(20*time.Second))
+		breezeway.WithCertificate(os.Getenv("BREEZEWAY_CERTIFICATE"), os.Getenv("BREEZEWAY_KEY")),
+		breezeway.WithRoots(os.Getenv("BREEZEWAY_ROOTS")),
+		breezeway.WithHandshakeTimeout(20*time.Second))
 	if role == "serve" {
 		s := newService()
-		if err := s.server.Listen(address, serviceOptions()...); err != nil {
+		server, err := breezeway.Listen(address, s.handle, s.options()...)
+		if err != nil {
 			panic(err)
 		}
-		fmt.Println("listening on", s.server.Addresses()[0])
-		panic(s.server.Serve())
+		s.server = server
+		fmt.Println("listening on", server.Addresses()[0])
+		panic(server.Serve())
 	}
-	conn, err := breezeway.Dial(context.Background(), address, sessionOptions...)
+	conn, err := breezeway.Dial(context.Background(), address, clientOptions()...)
 	if err != nil {
 		panic(err)
 	}
@@ -420,7 +425,7 @@ func TestAServerLearnsThatAClientIsGoneWhoeverHasItsSocket(t *testing.T) {
 		t.Run(carrier, func(t *testing.T) {
 			ended := make(chan error, 1)
 			address := goServer(t, carrier, echoes, nil,
-				breezeway.OnSessionEnd(func(_ breezeway.Peer, err error) { ended <- err }))
+				breezeway.WithOnSessionEnd(func(_ breezeway.Peer, err error) { ended <- err }))
 			client := inRole(t, "leave "+address)
 			var count, pid int
 			line := begin(t, client)
@@ -469,7 +474,7 @@ func TestEitherSideLearnsThatTheOtherOneWasKilled(t *testing.T) {
 				t.Run(clientName+" to "+serverName+" over "+carrier, func(t *testing.T) {
 					server := serve(t, addressOf(t, carrier))
 					address := strings.TrimPrefix(begin(t, server), "listening on ")
-					conn := dial(t, address, sessionOptions...)
+					conn := dial(t, address, clientOptions()...)
 					ctx := within(t, time.Minute)
 					callFor(t, ctx, conn, echo, nil)
 					pid := server.Process.Pid
@@ -498,7 +503,7 @@ func TestEitherSideLearnsThatTheOtherOneWasKilled(t *testing.T) {
 					if got := strings.TrimPrefix(begin(t, again), "listening on "); got != address {
 						t.Errorf("it serves %s again, and was at %s", got, address)
 					}
-					callFor(t, ctx, dial(t, address, sessionOptions...), echo, nil)
+					callFor(t, ctx, dial(t, address, clientOptions()...), echo, nil)
 				})
 			}
 		}

@@ -1,6 +1,8 @@
 package breezeway
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -13,23 +15,25 @@ import (
 )
 
 // A Handler serves calls and one-way messages. Calls of different sessions run concurrently. Calls
-// of one session run one after the other, unless the option [Offload] is set. If a handler returns
-// an error without a reply, the call fails; a [*CallError] sets the code and the reason.
-type Handler func(call *Call) error
+// of one session run one after the other, unless the option [WithOffload] is set. If a handler
+// returns an error without a reply, the call fails; a [*CallError] sets the code and the reason,
+// and errors of package context set their codes.
+//
+// The context ends when the client cancels the call or is gone, at the call's deadline, at the
+// session's end, and when the handler returns. A handler learns of a cancellation within about a
+// millisecond. A shutdown by the client does not cancel earlier calls, and nothing cancels one-way
+// messages.
+type Handler func(ctx context.Context, call *Call) error
 
-// A StreamHandler serves a stream in a goroutine of its own. The stream is closed when the handler
-// returns; see [Stream.Close].
-type StreamHandler func(stream *Stream)
+// A StreamHandler serves a stream in a goroutine of its own. The context is that of
+// [Stream.Context]. The stream is closed when the handler returns; see [Stream.Close].
+type StreamHandler func(ctx context.Context, stream *Stream)
 
-// A Server accepts and serves sessions. Set its fields before Listen.
+// A Server accepts and serves sessions.
 type Server struct {
-	// Handler serves calls and one-way messages. If it is nil, calls fail with CodeNoSuchMethod.
-	Handler Handler
-	// Streams serves streams. If it is nil, clients cannot open streams.
-	Streams StreamHandler
-	// Log receives sessions that end with an error and panics of handlers. The default is
-	// slog.Default.
-	Log *slog.Logger
+	handler Handler       // nil for none
+	streams StreamHandler // nil for none
+	log     *slog.Logger
 
 	opts     *options
 	tls      *tls.Config // nil without an address of tls:
@@ -69,30 +73,32 @@ type Server struct {
 	idle    chan struct{}
 }
 
-// Listen returns a server that listens at addresses, separated by commas. Serve serves its clients.
-func Listen(addresses string, handler Handler, opts ...Option) (*Server, error) {
-	s := &Server{Handler: handler}
-	if err := s.Listen(addresses, opts...); err != nil {
+// Listen binds addresses, separated by commas, and returns their server. Clients can connect from
+// then on, and [Server.Serve] serves them. Calls fail with CodeNoSuchMethod if handler is nil.
+func Listen(addresses string, handler Handler, opts ...ServerOption) (*Server, error) {
+	s := &Server{handler: handler}
+	if err := s.listen(addresses, opts...); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// Listen binds the addresses. Clients can connect when it returns.
-func (s *Server) Listen(addresses string, opts ...Option) error {
+// listen binds the addresses.
+func (s *Server) listen(addresses string, opts ...ServerOption) error {
 	list, err := ParseAddresses(addresses)
 	if err != nil {
 		return err
 	}
-	if s.opts, err = newOptions(opts); err != nil {
+	if s.opts, err = serverOptions(opts); err != nil {
 		return err
 	}
-	if s.Streams == nil {
+	if s.opts.streams != nil {
+		s.streams = s.opts.streams
+	}
+	if s.streams == nil {
 		s.opts.maxStreams = 0
 	}
-	if s.Log == nil {
-		s.Log = slog.Default()
-	}
+	s.log = cmp.Or(s.log, s.opts.log, slog.Default())
 	s.offload = make(chan struct{}, s.opts.offload)
 	s.sessions, s.pending = map[*session]struct{}{}, map[net.Conn]struct{}{}
 	s.foreigners = map[*foreignConn]struct{}{}
@@ -115,7 +121,7 @@ func (s *Server) Listen(addresses string, opts ...Option) error {
 	}
 	room := descriptorsOfSession*s.opts.maxSessions + s.halfOpen.most
 	if err := segment.MakeRoom(room); err != nil {
-		s.Log.Warn("no room for as many descriptors as clients may need", "error", err)
+		s.log.Warn("no room for as many descriptors as clients may need", "error", err)
 	}
 	if s.opts.takeOver {
 		return s.takeOver(list)
@@ -161,8 +167,8 @@ func (s *Server) Addresses() []Address {
 	return list
 }
 
-// Serve serves until Close, Shutdown or, with the option [TakeOver], until a successor serves and
-// all clients have moved there. It then returns ErrServerClosed. If the server can no longer
+// Serve serves until Close, Shutdown or, with the option [WithTakeOver], until a successor serves
+// and all clients have moved there. It then returns ErrServerClosed. If the server can no longer
 // listen, Serve logs the error, asks its clients to leave, and returns the error once they have. No
 // handler of a call runs when Serve returns. Handlers of streams may still run; their sessions have
 // ended.
@@ -200,7 +206,7 @@ func (s *Server) leaveAfter(err error) {
 	if errors.Is(err, ErrServerClosed) {
 		return
 	}
-	s.Log.Error("breezeway: the server cannot listen any more", "error", err)
+	s.log.Error("breezeway: the server cannot listen any more", "error", err)
 	if s.failed != nil {
 		s.failed(err)
 	}

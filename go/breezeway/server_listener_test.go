@@ -11,9 +11,9 @@ import (
 // address.
 func TestListenerBesideCallsAcceptsForeignClients(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	server := &Server{Handler: func(call *Call) error { return call.Echo() },
-		Streams: func(stream *Stream) { stream.Reset(CodeRefused) }}
-	listener, err := server.ListenNet("unix:"+path, ForeignProtocol("x"))
+	refuses := func(_ context.Context, stream *Stream) { stream.Reset(CodeRefused) }
+	listener, err := ListenNet("unix:"+path, echoCall, WithStreamHandler(refuses),
+		WithForeignProtocol("x"))
 	if err != nil {
 		t.Fatal(err)
 	}

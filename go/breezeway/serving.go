@@ -46,7 +46,7 @@ func (s *Server) sessionOver(session *session, err error) {
 	if inOrder(err) {
 		err = nil
 	} else {
-		s.Log.Info("breezeway: a session ended", "error", err, "uid", session.peer.UID, "pid",
+		s.log.Info("breezeway: a session ended", "error", err, "uid", session.peer.UID, "pid",
 			session.peer.PID)
 	}
 	if s.opts.onEnd != nil {
@@ -56,9 +56,9 @@ func (s *Server) sessionOver(session *session, err error) {
 
 // loop serves the arrivals of a session until it ends, or returns errHandedOver.
 func (s *Server) loop(session *session, inline *inlineRunner) error {
-	call := new(Call)
+	call := session.renewed(new(Call))
 	for {
-		if err := session.nextArrived(&limit{}, &call.arrival); err != nil {
+		if err := session.nextArrived(&limit{}, &call.arrival, call); err != nil {
 			return err
 		}
 		switch stream := call.stream; {
@@ -69,20 +69,21 @@ func (s *Server) loop(session *session, inline *inlineRunner) error {
 			go s.serveStream(stream)
 			runtime.Gosched() // Otherwise the handler waits until another P has woken.
 		case s.opts.offload == 0:
-			s.run(session.newCall(call))
+			s.run(call)
+			session.renewed(call)
 		default:
-			if !inline.serve(session.newCall(call)) {
+			if !inline.serve(call) {
 				return errHandedOver
 			}
-			call = new(Call)
+			call = session.renewed(new(Call))
 		}
 	}
 }
 
-// newCall prepares call, which holds an arrival, for its handler.
-func (s *session) newCall(call *Call) *Call {
-	call.session = s
-	call.replied, call.sent, call.ctx, call.cancel = false, false, nil, nil
+// renewed makes a call ready for the next arrival.
+func (s *session) renewed(call *Call) *Call {
+	call.session, call.replied, call.sent = s, false, false
+	call.ctx = s.newContext(call)
 	return call
 }
 
@@ -91,21 +92,25 @@ func (s *Server) run(call *Call) {
 	var err error
 	defer func() { call.end(err) }()
 	err = s.handle(call)
+	if err != nil && call.IsOneWay() && s.handler != nil {
+		s.log.Warn("breezeway: a handler of a one-way message failed", "method", call.Method(),
+			"error", err)
+	}
 }
 
 // handle runs the handler. A panic fails its call only.
 func (s *Server) handle(call *Call) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			s.Log.Error("breezeway: a handler panicked", "reason", reason, "stack",
+			s.log.Error("breezeway: a handler panicked", "reason", reason, "stack",
 				string(debug.Stack()))
 			err = &CallError{CodePanicked, "the handler panicked"}
 		}
 	}()
-	if s.Handler == nil {
+	if s.handler == nil {
 		return &CallError{CodeNoSuchMethod, "no calls are served here"}
 	}
-	return s.Handler(call)
+	return s.handler(call.ctx, call)
 }
 
 // waitForHandler waits until another handler may run. Running handlers may wait for the end of
@@ -143,11 +148,7 @@ func (s *Server) waitForHandler(session *session) {
 func (s *session) begin(call *Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case call.IsOneWay():
-	case s.err != nil || s.rules.Ending.IsGone():
-		call.cancel(s.endError())
-	default:
+	if !call.IsOneWay() && s.err == nil && !s.rules.Ending.IsGone() {
 		s.serving[call.head.Stream] = call
 	}
 }
@@ -170,13 +171,13 @@ func (s *Server) serveStream(stream *Stream) {
 	hasReturned := false
 	defer func() {
 		if reason := recover(); reason != nil {
-			s.Log.Error("breezeway: a stream's handler panicked", "reason", reason, "stack",
+			s.log.Error("breezeway: a stream's handler panicked", "reason", reason, "stack",
 				string(debug.Stack()))
 			stream.Reset(CodePanicked)
 		} else if !hasReturned { // It has called runtime.Goexit.
 			stream.Reset(CodeFailed)
 		}
 	}()
-	s.Streams(stream)
+	s.streams(stream.Context(), stream)
 	hasReturned = true
 }

@@ -83,7 +83,9 @@ type session struct {
 	posters     []*waiter // wait for the window of one-way messages
 	throttle    proto.Throttle
 	serving     map[uint32]*Call
-	postWaiters []*waiter // wait for the handler of a one-way message to end
+	taken       *Call         // the last one that was taken up, until it is over
+	contexts    []callContext // for the next calls; of the goroutine that takes them up
+	postWaiters []*waiter     // wait for the handler of a one-way message to end
 
 	arrivals      []arrival
 	arrivalFirst  int
@@ -99,6 +101,8 @@ type arrival struct {
 	// deadline is the time until which the caller waits, computed when the entry arrived; zero if
 	// it has none.
 	deadline time.Time
+	// cancelled is true if the client has cancelled the call. The session's lock guards it.
+	cancelled bool
 }
 
 func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer, opts *options,

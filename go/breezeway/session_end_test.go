@@ -14,8 +14,8 @@ import (
 
 func TestParkedGoroutinesAreWoken(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
-		conn := dial(t, goServer(t, carrier, echoes, nil, breezeway.Wait(breezeway.Park)),
-			breezeway.Wait(breezeway.Park))
+		conn := dial(t, goServer(t, carrier, echoes, nil, breezeway.WithWaitPolicy(breezeway.Park)),
+			breezeway.WithWaitPolicy(breezeway.Park))
 		ctx := within(t, time.Minute)
 		for i := 0; i < 20_000; i++ {
 			if _, err := conn.Call(ctx, echo, []byte("wake up")); err != nil {
@@ -28,7 +28,7 @@ func TestParkedGoroutinesAreWoken(t *testing.T) {
 func TestACallEndsWithItsContextAndTheSessionGoesOn(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		proceed := make(chan struct{})
-		conn := dial(t, goServer(t, carrier, func(call *breezeway.Call) error {
+		conn := dial(t, goServer(t, carrier, func(_ context.Context, call *breezeway.Call) error {
 			if call.Method() == 1 {
 				<-proceed
 			}
@@ -57,11 +57,11 @@ func TestACallEndsWithItsContextAndTheSessionGoesOn(t *testing.T) {
 func TestAnOffloadedHandlerLearnsThatItsCallWasCancelled(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		ended := make(chan error, 1)
-		conn := dial(t, goServer(t, carrier, func(call *breezeway.Call) error {
-			<-call.Context().Done()
-			ended <- context.Cause(call.Context())
-			return call.Context().Err()
-		}, nil, breezeway.Offload(4)))
+		conn := dial(t, goServer(t, carrier, func(ctx context.Context, call *breezeway.Call) error {
+			<-ctx.Done()
+			ended <- context.Cause(ctx)
+			return ctx.Err()
+		}, nil, breezeway.WithOffload(4)))
 		ctx, cancel := context.WithCancel(within(t, time.Minute))
 		time.AfterFunc(10*time.Millisecond, cancel)
 		if _, err := conn.Call(ctx, 0, nil); !errors.Is(err, context.Canceled) {
@@ -80,7 +80,7 @@ func TestAnOffloadedHandlerLearnsThatItsCallWasCancelled(t *testing.T) {
 }
 
 func TestAHandlerThatPanicsFailsItsCallOnly(t *testing.T) {
-	conn := dial(t, goServer(t, "shm", func(call *breezeway.Call) error {
+	conn := dial(t, goServer(t, "shm", func(_ context.Context, call *breezeway.Call) error {
 		if call.Method() == 1 {
 			panic("on purpose")
 		}
@@ -159,8 +159,9 @@ func TestAServerThatStopsSaysSo(t *testing.T) {
 }
 
 func TestADrainingServerServesWhatIsOpenAndTakesNothingNew(t *testing.T) {
-	server := &breezeway.Server{Handler: echoes, Streams: bounce}
-	if err := server.Listen(addressOf(t, "shm")); err != nil {
+	server, err := breezeway.Listen(addressOf(t, "shm"), echoes,
+		breezeway.WithStreamHandler(bounce))
+	if err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -200,7 +201,7 @@ func TestAClientThatKeepsItsRepliesGetsAnErrorAndHarmsNobody(t *testing.T) {
 	for name, begin := range servers {
 		t.Run(name, func(t *testing.T) {
 			address := begin(t, "shm")
-			conn := dial(t, address, breezeway.Cap(1<<20))
+			conn := dial(t, address, breezeway.WithCap(1<<20))
 			var kept []breezeway.Message
 			var failure *breezeway.CallError
 			for {

@@ -24,7 +24,7 @@ const resends = 16
 // is idle.
 type sharing struct {
 	addresses string
-	opts      []Option
+	opts      []DialOption
 
 	mu      sync.Mutex
 	current *Session
@@ -88,7 +88,7 @@ func (s *sharing) get(ctx context.Context) (session *Session, isNew bool, err er
 // hasWaited returns true if a caller that began then has waited for a server as long as the options
 // allow.
 func (s *sharing) hasWaited(began time.Time) bool {
-	set, _ := newOptions(s.opts)
+	set, _ := dialOptions(s.opts)
 	return time.Since(began) >= set.waitForServer
 }
 
@@ -162,11 +162,13 @@ func (s *sharing) tried(session *Session, err error) bool {
 	return true
 }
 
-// dialWaiting is Dial with retries until the limit of the option WaitForServer, counted from began.
-func dialWaiting(ctx context.Context, addresses string, opts []Option, began time.Time) (*Session,
+// dialWaiting is Dial with retries until the limit of the option WithWaitForServer, counted from
+// began.
+func dialWaiting(ctx context.Context, addresses string, opts []DialOption,
+	began time.Time) (*Session,
 	error) {
 	session, err := Dial(ctx, addresses, opts...)
-	set, invalid := newOptions(opts)
+	set, invalid := dialOptions(opts)
 	if err == nil || invalid != nil || set.waitForServer == 0 {
 		return session, err
 	}

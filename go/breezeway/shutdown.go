@@ -152,7 +152,7 @@ func (s *Server) leaveToSuccessor() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.drainTimeout)
 	defer cancel()
 	if s.closeOnceServed(ctx) != nil {
-		s.Log.Warn("breezeway: clients were left past the time to drain (option DrainTimeout)")
+		s.log.Warn("breezeway: clients were left past the time to drain (option WithDrainTimeout)")
 	}
 }
 

@@ -25,14 +25,14 @@ func silentClients(t *testing.T, address string, count int) {
 
 func TestSilentClientsTakeNoSessionOfOthers(t *testing.T) {
 	const most = 4
-	for name, limit := range map[string]breezeway.Option{
-		"MaxSessions":       breezeway.MaxSessions(most),
-		"MaxSessionsOfUser": breezeway.MaxSessionsOfUser(most),
+	for name, limit := range map[string]breezeway.ServerOption{
+		"WithMaxSessions":       breezeway.WithMaxSessions(most),
+		"WithMaxSessionsOfUser": breezeway.WithMaxSessionsOfUser(most),
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEveryCarrier(t, func(t *testing.T, carrier string) {
 				address := goServer(t, carrier, echoes, nil, limit,
-					breezeway.HandshakeTimeout(time.Hour))
+					breezeway.WithHandshakeTimeout(time.Hour))
 				silentClients(t, address, 10*most)
 				ctx := within(t, time.Minute)
 				for range most {
@@ -40,11 +40,11 @@ func TestSilentClientsTakeNoSessionOfOthers(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if name == "MaxSessionsOfUser" && (carrier == "tcp" || carrier == "tls") {
+				if name == "WithMaxSessionsOfUser" && (carrier == "tcp" || carrier == "tls") {
 					return // Users are not known there.
 				}
 				var refused *breezeway.RefusedError
-				_, err := breezeway.Dial(ctx, address, certified...)
+				_, err := breezeway.Dial(ctx, address, dials()...)
 				if !errors.As(err, &refused) || !strings.Contains(refused.Reason, name) {
 					t.Errorf("a session too many: %v", err)
 				}

@@ -106,7 +106,7 @@ func TestSlowCloseDescriptorOfClientDelaysNoServer(t *testing.T) {
 		for name, send := range clings {
 			t.Run(carrier+" "+name, func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "s")
-				server, _ := quietServer(t, carrier+":"+path, (*Call).Echo)
+				server, _ := quietServer(t, carrier+":"+path, echoCall)
 				var conn *net.UnixConn
 				if carrier == "shm" {
 					l := newLiar(t, path)
@@ -170,10 +170,10 @@ func TestSlowCloseDescriptorOfHelloDelaysNoClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			may := make(chan struct{})
 			path := filepath.Join(t.TempDir(), "s")
-			server, _ := quietServer(t, "shm:"+path, (*Call).Echo, Authorize(func(Peer) error {
+			server, _ := quietServer(t, "shm:"+path, echoCall, WithAuthorize(func(Peer) error {
 				<-may
 				return nil
-			}), HandshakeTimeout(time.Minute))
+			}), WithHandshakeTimeout(time.Minute))
 			conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 			if err != nil {
 				t.Fatal(err)
@@ -218,7 +218,7 @@ func TestSlowCloseDescriptorOfServerHelloDelaysNoDial(t *testing.T) {
 
 func TestSlowCloseOfRefusedClientDelaysNoServerEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	server, address := quietServer(t, "shm:"+path, (*Call).Echo, MaxSessions(1))
+	server, address := quietServer(t, "shm:"+path, echoCall, WithMaxSessions(1))
 	first, err := Dial(contextOf(t), address)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestSlowCloseOfRefusedClientDelaysNoServerEnd(t *testing.T) {
 
 func TestSlowCloseOfUnacceptedClientDelaysNoServerEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	server, err := Listen("shm:"+path, (*Call).Echo)
+	server, err := Listen("shm:"+path, echoCall)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestSlowCloseOfUnacceptedClientDelaysNoServerEnd(t *testing.T) {
 
 func TestSlowCloseOfRefusedClientsKeepsNoOtherOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	server, address := quietServer(t, "shm:"+path, (*Call).Echo, MaxSessions(1))
+	server, address := quietServer(t, "shm:"+path, echoCall, WithMaxSessions(1))
 	first, err := Dial(contextOf(t), address)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // Several goroutines may call its methods; each message arrives whole, in any order among
 // concurrent senders.
 //
-// Messages that Recv has not returned count against this side's [StreamWindow], so that a slow
+// Messages that Recv has not returned count against this side's [WithStreamWindow], so that a slow
 // reader delays its own stream only.
 type Stream struct {
 	session  *session
@@ -107,7 +107,7 @@ func (s *session) openStream(
 	}
 	if !s.rules.Streams.AreTaken() {
 		return nil, &CallError{CodeRefused,
-			"the peer takes no streams (its option MaxStreams)"}
+			"the peer takes no streams (its option WithMaxStreams)"}
 	}
 	for !s.rules.Streams.HasRoom() {
 		err := s.waitIn(&s.openers, s.newWaiter(), &lim, func() bool {

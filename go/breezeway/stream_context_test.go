@@ -12,27 +12,15 @@ import (
 func TestStreamContextEndsWithPeersReset(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		opened, ended := make(chan struct{}), make(chan error, 1)
-		server := &breezeway.Server{Streams: func(stream *breezeway.Stream) {
-			ctx := stream.Context()
+		waits := func(ctx context.Context, _ *breezeway.Stream) {
 			close(opened)
 			select {
 			case <-ctx.Done():
 			case <-time.After(10 * time.Second):
 			}
 			ended <- ctx.Err()
-		}}
-		address := addressOf(t, carrier)
-		if err := server.Listen(address, certified...); err != nil {
-			t.Fatal(err)
 		}
-		address = server.Addresses()[0].String()
-		go server.Serve()
-		defer server.Close()
-		c, err := breezeway.Dial(context.Background(), address, certified...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		c := dial(t, goServer(t, carrier, nil, waits))
 		stream, err := c.Open(context.Background(), 1)
 		if err != nil {
 			t.Fatal(err)
@@ -48,10 +36,11 @@ func TestStreamContextEndsWithPeersReset(t *testing.T) {
 func TestStreamContextEndsWithResetBehindUnreadMessages(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		opened, ended := make(chan struct{}), make(chan error, 1)
-		conn := dial(t, goServer(t, carrier, echoes, func(stream *breezeway.Stream) {
+		conn := dial(t, goServer(t, carrier, echoes, func(ctx context.Context,
+			stream *breezeway.Stream) {
 			close(opened)
-			<-stream.Context().Done()
-			m, err := stream.Recv(stream.Context()) // It is kept.
+			<-ctx.Done()
+			m, err := stream.Recv(ctx) // It is kept.
 			if err == nil && m.Len() != 1 {
 				err = errors.New("another message")
 			}

@@ -18,10 +18,10 @@ func TestTheContextOfAStreamIsDoneOnceTheStreamOrItsSessionIsOver(t *testing.T) 
 	streams := make(chan *Stream, 1)
 	end := make(chan struct{})
 	defer close(end)
-	conn := serveStreams(t, "shm", func(stream *Stream) {
+	conn := serveStreams(t, "shm", func(ctx context.Context, stream *Stream) {
 		streams <- stream
 		select {
-		case <-stream.Context().Done():
+		case <-ctx.Done():
 		case <-end:
 		}
 	})
@@ -52,7 +52,7 @@ func TestTheContextOfAStreamIsDoneOnceTheStreamOrItsSessionIsOver(t *testing.T) 
 // The result is the same before and after the end has arrived.
 func TestAStreamOfWhichTheEndWasNotReadIsResetByClose(t *testing.T) {
 	served := make(chan error, 1)
-	server := &Server{Handler: (*Call).Echo, Streams: func(stream *Stream) {
+	server := &Server{handler: echoCall, streams: func(_ context.Context, stream *Stream) {
 		m, err := stream.Recv(context.Background())
 		m.Release()
 		hasEnded := func() bool {
@@ -66,7 +66,7 @@ func TestAStreamOfWhichTheEndWasNotReadIsResetByClose(t *testing.T) {
 		served <- errors.Join(err, stream.Close())
 	}}
 	address := "unix:" + filepath.Join(t.TempDir(), "s")
-	if err := server.Listen(address); err != nil {
+	if err := server.listen(address); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _ = server.Serve() }()
@@ -91,10 +91,10 @@ func TestAStreamOfWhichTheEndWasNotReadIsResetByClose(t *testing.T) {
 func TestCloseEndsAWriteThatWaitsForRoom(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
 		closes := make(chan struct{})
-		serveQuietly(t, &Server{Streams: func(stream *Stream) {
+		serveQuietly(t, &Server{streams: func(_ context.Context, stream *Stream) {
 			<-closes
 			_ = stream.NetConn().Close()
-		}}, address, StreamWindow(2, 1<<20))
+		}}, address, WithStreamWindow(2, 1<<20))
 		session := dialled(t, address)
 		stream, err := session.Open(contextOf(t), 0)
 		if err != nil {

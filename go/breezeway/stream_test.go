@@ -14,7 +14,7 @@ import (
 )
 
 // bounce echoes messages, and ends its direction after the peer's.
-func bounce(stream *breezeway.Stream) {
+func bounce(_ context.Context, stream *breezeway.Stream) {
 	for {
 		m, err := stream.Recv(context.Background())
 		if errors.Is(err, io.EOF) {
@@ -79,9 +79,9 @@ func TestMessagesOfAStreamComeBackInOrderAndThenTheEnd(t *testing.T) {
 
 func TestASlowReaderHoldsUpItsStreamAndNoOther(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
-		unread := func(stream *breezeway.Stream) {
+		unread := func(ctx context.Context, stream *breezeway.Stream) {
 			if stream.Method() == 1 {
-				bounce(stream)
+				bounce(ctx, stream)
 				return
 			}
 			for {
@@ -90,7 +90,7 @@ func TestASlowReaderHoldsUpItsStreamAndNoOther(t *testing.T) {
 				}
 			}
 		}
-		conn := dial(t, goServer(t, carrier, echoes, unread), breezeway.StreamWindow(8, 1<<16))
+		conn := dial(t, goServer(t, carrier, echoes, unread), breezeway.WithStreamWindow(8, 1<<16))
 		ctx := within(t, time.Minute)
 		slow, err := conn.Open(ctx, 0)
 		if err != nil {
@@ -124,7 +124,8 @@ func TestASlowReaderHoldsUpItsStreamAndNoOther(t *testing.T) {
 func TestAResetReachesTheOtherSide(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		codes := make(chan error, 1)
-		conn := dial(t, goServer(t, carrier, echoes, func(stream *breezeway.Stream) {
+		conn := dial(t, goServer(t, carrier, echoes, func(_ context.Context,
+			stream *breezeway.Stream) {
 			_, err := stream.Recv(context.Background())
 			codes <- err
 		}))
@@ -154,7 +155,8 @@ func TestAResetReachesTheOtherSide(t *testing.T) {
 func TestAResetBehindTheLastMessageTakesNothingBack(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		outcome := make(chan error, 1)
-		conn := dial(t, goServer(t, carrier, echoes, func(stream *breezeway.Stream) {
+		conn := dial(t, goServer(t, carrier, echoes, func(_ context.Context,
+			stream *breezeway.Stream) {
 			outcome <- receiveAllOnceRefused(within(t, time.Minute), stream)
 		}))
 		ctx := within(t, time.Minute)
@@ -272,7 +274,7 @@ func TestUnservedOneWayMessagesStopNoStreamOrCall(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		proceed, counted := make(chan struct{}), make(chan struct{}, 5000)
 		release := sync.OnceFunc(func() { close(proceed) })
-		conn := dial(t, goServer(t, carrier, func(call *breezeway.Call) error {
+		conn := dial(t, goServer(t, carrier, func(_ context.Context, call *breezeway.Call) error {
 			if call.IsOneWay() {
 				<-proceed
 				counted <- struct{}{}

@@ -11,22 +11,17 @@ import (
 func TestListenerShutdownEndsBesideStuckHandler(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		begun, over := make(chan struct{}), make(chan struct{})
-		server := &breezeway.Server{Handler: func(call *breezeway.Call) error {
+		stuck := func(_ context.Context, call *breezeway.Call) error {
 			close(begun)
 			<-over
 			return call.Reply(nil)
-		}}
-		address := addressOf(t, carrier)
-		listener, err := server.ListenNet(address, append(certified, breezeway.Offload(4))...)
+		}
+		listener, err := breezeway.ListenNet(addressOf(t, carrier), stuck,
+			serves(breezeway.WithOffload(4))...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		address = listener.Addr().String()
-		c, err := breezeway.Dial(context.Background(), address, certified...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		c := dial(t, listener.Addr().String())
 		go c.Call(context.Background(), 0, nil)
 		<-begun
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)

@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 
 func TestVanishedHostsAreProbedAndGivenUpOnBothSides(t *testing.T) {
 	server, address := quietServer(t, "tcp:127.0.0.1:0",
-		func(call *Call) error { return call.Echo() })
+		func(_ context.Context, call *Call) error { return call.Echo() })
 	conn, err := Dial(contextOf(t), address)
 	if err != nil {
 		t.Fatal(err)

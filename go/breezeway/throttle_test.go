@@ -11,7 +11,8 @@ import (
 func TestUnderWayBoundsMessagesUntilReceiverKeepsThem(t *testing.T) {
 	const bound, size = 64 << 10, 32 << 10
 	over, taken := make(chan struct{}), make(chan struct{}, 100)
-	server, err := Listen("shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {
+	server, err := Listen("shm:"+filepath.Join(t.TempDir(), "s"), func(_ context.Context,
+		call *Call) error {
 		<-over
 		taken <- struct{}{}
 		return call.Echo()
@@ -22,7 +23,7 @@ func TestUnderWayBoundsMessagesUntilReceiverKeepsThem(t *testing.T) {
 	go func() { _ = server.Serve() }()
 	defer server.Close()
 	ctx := context.Background()
-	conn, err := Dial(ctx, server.Addresses()[0].String(), UnderWay(bound))
+	conn, err := Dial(ctx, server.Addresses()[0].String(), WithUnderWay(bound))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,18 +42,18 @@ func (o *options) tlsConfig(isClient bool) (*tls.Config, error) {
 		// Either one would bypass the verification of the peer's certificate by this configuration.
 		switch {
 		case o.tls.GetConfigForClient != nil:
-			return nil, errors.New("breezeway: option TLSConfig: GetConfigForClient is not " +
+			return nil, errors.New("breezeway: option WithTLSConfig: GetConfigForClient is not " +
 				"taken; set what it would give in the config itself")
 		case o.tls.InsecureSkipVerify:
-			return nil, errors.New("breezeway: option TLSConfig: InsecureSkipVerify is not " +
-				"taken; set RootCAs, or the option Roots")
+			return nil, errors.New("breezeway: option WithTLSConfig: InsecureSkipVerify is not " +
+				"taken; set RootCAs, or the option WithRoots")
 		}
 		config = o.tls.Clone()
 	}
 	if o.chain != "" {
 		certificate, err := tls.LoadX509KeyPair(o.chain, o.key)
 		if err != nil {
-			return nil, fmt.Errorf("breezeway: option Certificate (%s, %s): %w", o.chain, o.key,
+			return nil, fmt.Errorf("breezeway: option WithCertificate (%s, %s): %w", o.chain, o.key,
 				err)
 		}
 		config.Certificates = []tls.Certificate{certificate}
@@ -61,7 +61,7 @@ func (o *options) tlsConfig(isClient bool) (*tls.Config, error) {
 	if o.roots != "" {
 		roots, err := readRoots(o.roots)
 		if err != nil {
-			return nil, fmt.Errorf("breezeway: option Roots (%s): %w", o.roots, err)
+			return nil, fmt.Errorf("breezeway: option WithRoots (%s): %w", o.roots, err)
 		}
 		config.RootCAs, config.ClientCAs = roots, roots
 		config.ClientAuth = tls.RequireAndVerifyClientCert
@@ -69,9 +69,9 @@ func (o *options) tlsConfig(isClient bool) (*tls.Config, error) {
 	hasOwn := len(config.Certificates) > 0 || config.GetCertificate != nil
 	switch {
 	case isClient && config.RootCAs == nil:
-		return nil, errors.New("breezeway: a client of tls: needs the option Roots")
+		return nil, errors.New("breezeway: a client of tls: needs the option WithRoots")
 	case !isClient && !hasOwn:
-		return nil, errors.New("breezeway: a server of tls: needs the option Certificate")
+		return nil, errors.New("breezeway: a server of tls: needs the option WithCertificate")
 	}
 	config.MinVersion = tls.VersionTLS13
 	config.NextProtos = []string{alpn}

@@ -76,10 +76,10 @@ func (c *clientSecret) Write(line []byte) (int, error) {
 func TestTLSKeyUpdatesWithoutReadsEndSession(t *testing.T) {
 	began, ended := make(chan Peer, 1), make(chan error, 1)
 	server, address := quietServer(t, "tls:127.0.0.1:0",
-		func(call *Call) error { return call.Echo() },
-		Certificate(os.Getenv("BREEZEWAY_CERTIFICATE"), os.Getenv("BREEZEWAY_KEY")),
-		OnSessionStart(func(p Peer) { began <- p }),
-		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+		func(_ context.Context, call *Call) error { return call.Echo() },
+		WithCertificate(os.Getenv("BREEZEWAY_CERTIFICATE"), os.Getenv("BREEZEWAY_KEY")),
+		WithOnSessionStart(func(p Peer) { began <- p }),
+		WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 	small := func(raw syscall.RawConn, option int) (err error) {
 		failed := raw.Control(func(fd uintptr) {
 			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, option, 4096)

@@ -18,7 +18,7 @@ import (
 )
 
 // hosts returns an authority for a test, and options of a server with a certificate of it.
-func hosts(t *testing.T) (*certificates.Authority, []breezeway.Option) {
+func hosts(t *testing.T) (*certificates.Authority, []breezeway.ServerOption) {
 	t.Helper()
 	a, err := certificates.New(t.TempDir(), "ca")
 	if err == nil {
@@ -27,7 +27,7 @@ func hosts(t *testing.T) (*certificates.Authority, []breezeway.Option) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a, []breezeway.Option{a.Shown("peer")}
+	return a, []breezeway.ServerOption{a.Shown("peer")}
 }
 
 func TestAServersCertificateThatIsBadIsRefusedWithWhatIsWrong(t *testing.T) {
@@ -41,11 +41,11 @@ func TestAServersCertificateThatIsBadIsRefusedWithWhatIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	of := func(name string) []breezeway.Option {
-		return []breezeway.Option{a.Shown(name)}
+	of := func(name string) []breezeway.ServerOption {
+		return []breezeway.ServerOption{a.Shown(name)}
 	}
 	for name, c := range map[string]struct {
-		server []breezeway.Option
+		server []breezeway.ServerOption
 		is     func(err error) bool
 	}{
 		"expired": {of("expired"), func(err error) bool {
@@ -60,7 +60,7 @@ func TestAServersCertificateThatIsBadIsRefusedWithWhatIsWrong(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			address := goServer(t, "tls", echoes, nil, append(c.server, breezeway.Roots(""))...)
+			address := goServer(t, "tls", echoes, nil, append(c.server, breezeway.WithRoots(""))...)
 			_, err := breezeway.Dial(within(t, time.Minute), address, a.Trusted())
 			if !c.is(err) || !errors.As(err, new(*breezeway.TLSError)) {
 				t.Fatalf("a session with it: %v", err)
@@ -68,7 +68,7 @@ func TestAServersCertificateThatIsBadIsRefusedWithWhatIsWrong(t *testing.T) {
 		})
 	}
 	_, err := breezeway.Dial(within(t, time.Minute), "tls:127.0.0.1:1",
-		breezeway.Roots(other.Path("peer.pem")))
+		breezeway.WithRoots(other.Path("peer.pem")))
 	if err == nil || !strings.Contains(err.Error(), "none of an authority") {
 		t.Fatalf("a root that is no authority's: %v", err)
 	}
@@ -80,12 +80,12 @@ func TestAConfigThatWouldJudgeNoCertificateIsRefusedByItsField(t *testing.T) {
 		"GetConfigForClient": {GetConfigForClient: other},
 		"InsecureSkipVerify": {InsecureSkipVerify: true},
 	} {
-		opts := append(certified[:len(certified):len(certified)], breezeway.TLSConfig(config))
-		server, listening := breezeway.Listen(addressOf(t, "tls"), echoes, opts...)
+		option := breezeway.WithTLSConfig(config)
+		server, listening := breezeway.Listen(addressOf(t, "tls"), echoes, serves(option)...)
 		if listening == nil {
 			_ = server.Close()
 		}
-		_, dialled := breezeway.Dial(within(t, time.Minute), "tls:127.0.0.1:1", opts...)
+		_, dialled := breezeway.Dial(within(t, time.Minute), "tls:127.0.0.1:1", dials(option)...)
 		for _, err := range []error{listening, dialled} {
 			if err == nil || !strings.Contains(err.Error(), field) {
 				t.Errorf("%s: %v", field, err)
@@ -97,7 +97,7 @@ func TestAConfigThatWouldJudgeNoCertificateIsRefusedByItsField(t *testing.T) {
 func TestServerWithRootsIdentifiesClientsByCertificate(t *testing.T) {
 	a, server := hosts(t)
 	names := make(chan []string, 1)
-	address := goServer(t, "tls", func(call *breezeway.Call) error {
+	address := goServer(t, "tls", func(_ context.Context, call *breezeway.Call) error {
 		names <- call.Peer().Identity.DNSNames
 		return call.Echo()
 	}, nil, append(server, a.Trusted())...)
@@ -108,7 +108,7 @@ func TestServerWithRootsIdentifiesClientsByCertificate(t *testing.T) {
 		err.Error(), "certificate required") {
 		t.Errorf("a client without a certificate: %v", err)
 	}
-	conn := dial(t, address, append(server, trusting)...)
+	conn := dial(t, address, a.Shown("peer"), trusting)
 	if _, err := conn.Call(within(t, time.Minute), echo, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -122,10 +122,11 @@ func TestServerWithRootsIdentifiesClientsByCertificate(t *testing.T) {
 }
 
 func TestAPolicyRefusesByWhatACertificateSaysAndItsReasonArrives(t *testing.T) {
-	address := goServer(t, "tls", echoes, nil, breezeway.Authorize(func(p breezeway.Peer) error {
-		return errors.New("not " + p.Identity.Subject.CommonName)
-	}))
-	_, err := breezeway.Dial(within(t, time.Minute), address, certified...)
+	address := goServer(t, "tls", echoes, nil,
+		breezeway.WithAuthorize(func(p breezeway.Peer) error {
+			return errors.New("not " + p.Identity.Subject.CommonName)
+		}))
+	_, err := breezeway.Dial(within(t, time.Minute), address, dials()...)
 	var refused *breezeway.RefusedError
 	if !errors.As(err, &refused) || refused.Reason != "not test" {
 		t.Fatal(err)
@@ -135,7 +136,7 @@ func TestAPolicyRefusesByWhatACertificateSaysAndItsReasonArrives(t *testing.T) {
 func TestClientWithoutTLSGetsErrorAndOthersAreServed(t *testing.T) {
 	plain := goServer(t, "tcp", echoes, nil)
 	_, err := breezeway.Dial(within(t, time.Minute), "tls"+strings.TrimPrefix(plain, "tcp"),
-		certified...)
+		dials()...)
 	if err == nil || !strings.Contains(err.Error(), "may not speak TLS") {
 		t.Errorf("TLS with a plain server: %v", err)
 	}
@@ -254,7 +255,7 @@ func TestTLSBytesAreEncrypted(t *testing.T) {
 }
 
 func TestTLSServerClosesSilentClient(t *testing.T) {
-	address := goServer(t, "tls", echoes, nil, breezeway.HandshakeTimeout(50*time.Millisecond))
+	address := goServer(t, "tls", echoes, nil, breezeway.WithHandshakeTimeout(50*time.Millisecond))
 	conn, err := net.Dial("tcp", strings.TrimPrefix(address, "tls:"))
 	if err != nil {
 		t.Fatal(err)

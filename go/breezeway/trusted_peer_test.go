@@ -14,7 +14,7 @@ import (
 func TestSlicesOfATrustedPeerStayMappedAndAreBounded(t *testing.T) {
 	address := goServer(t, "shm", echoes, nil)
 	sent := pattern(5000, 9)
-	call := func(opts ...breezeway.Option) (*breezeway.Session, breezeway.Message) {
+	call := func(opts ...breezeway.DialOption) (*breezeway.Session, breezeway.Message) {
 		conn := dial(t, address, opts...)
 		reply, err := conn.Call(within(t, time.Minute), echo, sent)
 		if err != nil {
@@ -26,11 +26,11 @@ func TestSlicesOfATrustedPeerStayMappedAndAreBounded(t *testing.T) {
 	if _, err := reply.Slice(); !errors.Is(err, breezeway.ErrNotTrusted) {
 		t.Fatalf("a slice without the option: %v", err)
 	}
-	_, reply = call(breezeway.TrustPeer(1))
+	_, reply = call(breezeway.WithTrustedPeer(1))
 	if _, err := reply.Slice(); !errors.Is(err, breezeway.ErrTooMuchPinned) {
 		t.Fatalf("a slice past the limit: %v", err)
 	}
-	conn, reply := call(breezeway.TrustPeer(segment.Pinned() + 64<<20))
+	conn, reply := call(breezeway.WithTrustedPeer(segment.Pinned() + 64<<20))
 	slice, err := reply.Slice()
 	if err != nil || !bytes.Equal(slice, sent) {
 		t.Fatalf("a slice: %v", err)
@@ -60,8 +60,8 @@ func TestPrivateBytesNeedNoTrust(t *testing.T) {
 
 func TestASliceInUseIsNotWrittenAgainAfterItsMessageWasForgotten(t *testing.T) {
 	const size = 20_000
-	address := goServer(t, "shm", echoes, nil, breezeway.Cap(64<<10))
-	conn := dial(t, address, breezeway.TrustPeer(segment.Pinned()+64<<20))
+	address := goServer(t, "shm", echoes, nil, breezeway.WithCap(64<<10))
+	conn := dial(t, address, breezeway.WithTrustedPeer(segment.Pinned()+64<<20))
 	sent := pattern(size, 3)
 	slice := func() []byte {
 		reply, err := conn.Call(within(t, time.Minute), echo, sent)

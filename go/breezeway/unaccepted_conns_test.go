@@ -9,7 +9,8 @@ import (
 )
 
 func TestUnacceptedConnsOfEndedSessionsAreBounded(t *testing.T) {
-	listener, err := ListenNet("unix:"+filepath.Join(t.TempDir(), "s"), MaxStreams(fewStreams))
+	listener, err := ListenNet("unix:"+filepath.Join(t.TempDir(), "s"), nil,
+		WithMaxStreams(fewStreams))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func TestUnacceptedConnsOfEndedSessionsAreBounded(t *testing.T) {
 }
 
 func TestConnsOfGoneClientAreStillAccepted(t *testing.T) {
-	listener, err := ListenNet("shm:" + filepath.Join(t.TempDir(), "s"))
+	listener, err := ListenNet("shm:"+filepath.Join(t.TempDir(), "s"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

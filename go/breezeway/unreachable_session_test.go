@@ -13,7 +13,7 @@ import (
 // forgets creates a session, drops all references to it, and returns a reply of it.
 func forgets(t *testing.T, address string, request []byte) breezeway.Message {
 	ctx := within(t, time.Minute)
-	conn, err := breezeway.Dial(ctx, address, certified...)
+	conn, err := breezeway.Dial(ctx, address, dials()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestASessionThatTheProgramForgetsEndsInOrderAndLeavesNothing(t *testing.T) 
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		ended := make(chan error, 1)
 		address := goServer(t, carrier, echoes, bounce,
-			breezeway.OnSessionEnd(func(_ breezeway.Peer, err error) { ended <- err }))
+			breezeway.WithOnSessionEnd(func(_ breezeway.Peer, err error) { ended <- err }))
 		runtime.GC()
 		fds, maps, live := descriptors(t, os.Getpid()), mappings(t, os.Getpid()), liveClients()
 		request := pattern(100_000, 1)

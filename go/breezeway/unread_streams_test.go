@@ -14,11 +14,12 @@ import (
 const fewStreams = 4
 
 // serveStreams serves on a carrier, and returns a connection to it.
-func serveStreams(t *testing.T, carrier string, streams func(*Stream), opts ...Option) *Session {
-	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Streams: streams,
-		Handler: func(call *Call) error { return call.Echo() }}
+func serveStreams(t *testing.T, carrier string, streams StreamHandler,
+	opts ...DialOption) *Session {
+	server := &Server{log: slog.New(slog.NewTextHandler(io.Discard, nil)), streams: streams,
+		handler: func(_ context.Context, call *Call) error { return call.Echo() }}
 	address := carrier + ":" + filepath.Join(t.TempDir(), "s")
-	if err := server.Listen(address, MaxStreams(fewStreams)); err != nil {
+	if err := server.listen(address, WithMaxStreams(fewStreams)); err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -70,8 +71,8 @@ func briefly(t *testing.T, timeout time.Duration) context.Context {
 
 func TestUnreadStreamsCountAlthoughFinishedAndReset(t *testing.T) {
 	for _, carrier := range []string{"shm", "unix"} {
-		for name, part := range map[string]func(*Stream){
-			"read": func(stream *Stream) {
+		for name, part := range map[string]func(context.Context, *Stream){
+			"read": func(_ context.Context, stream *Stream) {
 				for {
 					m, err := stream.Recv(context.Background())
 					if err != nil {
@@ -84,14 +85,14 @@ func TestUnreadStreamsCountAlthoughFinishedAndReset(t *testing.T) {
 					m.Release()
 				}
 			},
-			"reset":   func(stream *Stream) { stream.Reset(CodeOverloaded) },
-			"dropped": func(*Stream) {},
+			"reset":   func(_ context.Context, stream *Stream) { stream.Reset(CodeOverloaded) },
+			"dropped": func(context.Context, *Stream) {},
 		} {
 			t.Run(carrier+"/"+name, func(t *testing.T) {
 				goOn := make(chan struct{})
-				conn := serveStreams(t, carrier, func(stream *Stream) {
+				conn := serveStreams(t, carrier, func(_ context.Context, stream *Stream) {
 					<-goOn
-					part(stream)
+					part(context.Background(), stream)
 				})
 				ctx := briefly(t, 20*time.Second)
 				for range fewStreams {
@@ -123,7 +124,7 @@ func TestAClientThatOpensMoreStreamsThanAreReadIsEnded(t *testing.T) {
 			var count atomic.Int64
 			goOn := make(chan struct{})
 			defer close(goOn)
-			conn := serveStreams(t, carrier, func(*Stream) {
+			conn := serveStreams(t, carrier, func(context.Context, *Stream) {
 				count.Add(1)
 				<-goOn
 			})
@@ -150,7 +151,7 @@ func TestAClientThatAcceptsNoStreamKeepsABoundedNumber(t *testing.T) {
 		for messages, most := range map[int]int{0: 10 * fewStreams, 3: fewStreams} {
 			t.Run(carrier, func(t *testing.T) {
 				opened := make(chan int, 1)
-				conn := serveStreams(t, carrier, func(stream *Stream) {
+				conn := serveStreams(t, carrier, func(_ context.Context, stream *Stream) {
 					count := 0
 					for count < 10*fewStreams {
 						ctx := briefly(t, 20*time.Second)
@@ -163,7 +164,7 @@ func TestAClientThatAcceptsNoStreamKeepsABoundedNumber(t *testing.T) {
 						count++
 					}
 					opened <- count
-				}, MaxStreams(fewStreams))
+				}, WithMaxStreams(fewStreams))
 				stream, err := conn.Open(context.Background(), 0)
 				if err != nil {
 					t.Fatal(err)
@@ -189,7 +190,7 @@ func TestTheLastMessageOfAStreamThatDiscardsIsDropped(t *testing.T) {
 	for _, carrier := range []string{"shm", "unix"} {
 		t.Run(carrier, func(t *testing.T) {
 			discarding := make(chan *Stream, 1)
-			conn := serveStreams(t, carrier, func(stream *Stream) {
+			conn := serveStreams(t, carrier, func(_ context.Context, stream *Stream) {
 				if err := stream.CloseSend(); err != nil {
 					t.Error(err)
 				}
@@ -233,7 +234,7 @@ func TestHandlersOfStreamsThatAreResetAtOnceAreBounded(t *testing.T) {
 		t.Run(carrier, func(t *testing.T) {
 			var running, most atomic.Int64
 			goOn := make(chan struct{})
-			conn := serveStreams(t, carrier, func(*Stream) {
+			conn := serveStreams(t, carrier, func(context.Context, *Stream) {
 				now := running.Add(1)
 				for {
 					before := most.Load()

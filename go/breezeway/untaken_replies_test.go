@@ -2,6 +2,7 @@ package breezeway
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"path/filepath"
 	"sync"
@@ -14,8 +15,8 @@ import (
 // A socket accepts only a part of the reply at once.
 func TestAReplyIsWrittenWholeBehindTheShutdownOfItsClient(t *testing.T) {
 	ended := make(chan error, 1)
-	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo,
-		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), echoCall,
+		WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 	client := dialByHand(t, address, smallHello())
 	body := bytes.Repeat([]byte{7}, 4<<20)
 	if err := client.ask(0, body); err != nil {
@@ -38,8 +39,8 @@ func TestAReplyIsWrittenWholeBehindTheShutdownOfItsClient(t *testing.T) {
 
 func TestAClientThatTakesNoReplyBehindItsShutdownHoldsNoSession(t *testing.T) {
 	ended := make(chan error, 1)
-	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo,
-		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), echoCall,
+		WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 	client := dialByHand(t, address, smallHello())
 	if err := client.ask(0, make([]byte, 4<<20)); err != nil {
 		t.Fatal(err)
@@ -62,11 +63,11 @@ func TestAClientThatTakesNoneOfManyRepliesHoldsNoSession(t *testing.T) {
 			path, ended := filepath.Join(t.TempDir(), "s"), make(chan error, 1)
 			var served sync.WaitGroup
 			served.Add(calls)
-			quietServer(t, "shm:"+path, func(call *Call) error {
+			quietServer(t, "shm:"+path, func(_ context.Context, call *Call) error {
 				defer served.Done()
 				return call.Reply(make([]byte, twoFit))
-			}, Offload(offload), ReplyTimeout(time.Hour),
-				OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+			}, WithOffload(offload), WithReplyTimeout(time.Hour),
+				WithOnSessionEnd(func(_ Peer, err error) { ended <- err }))
 			client := newCaller(t, path)
 			began := time.Now()
 			asks(client, calls, shutsDown)

@@ -113,8 +113,8 @@ func TestTheServerAnswersAsTheVectorsSay(t *testing.T) {
 			if name == "rust" {
 				address = rustServer(t, "unix")
 			} else {
-				address = goServer(t, "unix", echoes, nil, breezeway.MaxStreams(0),
-					breezeway.MaxMetadata(0))
+				address = goServer(t, "unix", echoes, nil, breezeway.WithMaxStreams(0),
+					breezeway.WithMaxMetadata(0))
 			}
 			for _, c := range conversations(t, "conversations.txt") {
 				c.play(t, address, name)
@@ -125,9 +125,13 @@ func TestTheServerAnswersAsTheVectorsSay(t *testing.T) {
 
 func TestTheServiceAnswersAsTheVectorsSay(t *testing.T) {
 	done := make(chan struct{})
-	address := goServer(t, "unix", vectorCall, func(s *breezeway.Stream) { vectorStream(s, done) },
-		breezeway.MaxStreams(2), breezeway.StreamWindow(4, 1000), breezeway.MaxMetadata(64),
-		breezeway.Offload(1024))
+	address := goServer(t, "unix", vectorCall, func(_ context.Context,
+		s *breezeway.Stream) {
+		vectorStream(s, done)
+	},
+		breezeway.WithMaxStreams(2), breezeway.WithStreamWindow(4, 1000),
+		breezeway.WithMaxMetadata(64),
+		breezeway.WithOffload(1024))
 	t.Cleanup(func() { close(done) }) // This runs before the server's end.
 	for _, c := range conversations(t, "service.txt") {
 		c.play(t, address, "go")
@@ -139,10 +143,10 @@ func TestTheServiceAnswersAsTheVectorsSay(t *testing.T) {
 	}
 }
 
-func vectorCall(call *breezeway.Call) error {
+func vectorCall(ctx context.Context, call *breezeway.Call) error {
 	if call.Method() == vectorHold {
-		<-call.Context().Done()
-		return call.Context().Err()
+		<-ctx.Done()
+		return ctx.Err()
 	}
 	return call.Echo()
 }
@@ -210,7 +214,11 @@ func playLines(t *testing.T, address string, lines []string, patience time.Durat
 					return err
 				}
 			}
-			rights := unix.UnixRights(slices.Repeat([]int{int(os.Stdin.Fd())}, count)...)
+			fds := make([]int, count)
+			for i := range fds {
+				fds[i] = int(os.Stdin.Fd())
+			}
+			rights := unix.UnixRights(fds...)
 			// A server that refuses at once may have closed; its answer can still be read.
 			_, _, _ = conn.WriteMsgUnix(decoded(t, what), rights, nil)
 			continue

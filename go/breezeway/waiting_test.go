@@ -33,9 +33,10 @@ func until(t *testing.T, s *session, what string, is func() bool) {
 }
 
 func TestSleeperForPeerIsWokenByOwnSide(t *testing.T) {
-	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Streams: func(stream *Stream) { _ = stream.CloseSend() }}
-	if err := server.Listen("unix:"+filepath.Join(t.TempDir(), "s"), MaxStreams(1)); err != nil {
+	server := &Server{log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		streams: func(_ context.Context, stream *Stream) { _ = stream.CloseSend() }}
+	if err := server.listen("unix:"+filepath.Join(t.TempDir(), "s"),
+		WithMaxStreams(1)); err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -124,9 +125,9 @@ func TestCallerWhosePlaceWasTakenIsWokenForTheNext(t *testing.T) {
 
 func TestArrivalWaiterIsWokenWithoutStreamReaders(t *testing.T) {
 	busy, goOn := make(chan *Stream), make(chan struct{})
-	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Handler: func(call *Call) error { return call.Echo() },
-		Streams: func(stream *Stream) {
+	server := &Server{log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		handler: func(_ context.Context, call *Call) error { return call.Echo() },
+		streams: func(_ context.Context, stream *Stream) {
 			for range 2 * onlyStreams {
 				m, err := stream.Recv(context.Background())
 				if err != nil || stream.SendMessage(context.Background(), &m) != nil {
@@ -136,7 +137,7 @@ func TestArrivalWaiterIsWokenWithoutStreamReaders(t *testing.T) {
 			busy <- stream
 			<-goOn
 		}}
-	if err := server.Listen("shm:" + filepath.Join(t.TempDir(), "s")); err != nil {
+	if err := server.listen("shm:" + filepath.Join(t.TempDir(), "s")); err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -174,10 +175,10 @@ func TestArrivalWaiterIsWokenWithoutStreamReaders(t *testing.T) {
 
 // standingBy returns a session over shm whose last messages were those of a stream, and whose
 // client has a waiter for arrivals in the poller.
-func standingBy(t *testing.T, server *Server, options ...Option) *Session {
+func standingBy(t *testing.T, server *Server, options ...DialOption) *Session {
 	t.Helper()
-	server.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	server.Streams = func(stream *Stream) {
+	server.log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	server.streams = func(_ context.Context, stream *Stream) {
 		for {
 			m, err := stream.Recv(context.Background())
 			if err != nil || stream.SendMessage(context.Background(), &m) != nil {
@@ -185,7 +186,7 @@ func standingBy(t *testing.T, server *Server, options ...Option) *Session {
 			}
 		}
 	}
-	if err := server.Listen("shm:" + filepath.Join(t.TempDir(), "s")); err != nil {
+	if err := server.listen("shm:" + filepath.Join(t.TempDir(), "s")); err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -219,7 +220,7 @@ func standingBy(t *testing.T, server *Server, options ...Option) *Session {
 
 func TestReplyDuringRestAdaptsPollingAndEndsItAlone(t *testing.T) {
 	goOn := make(chan struct{})
-	server := &Server{Handler: func(call *Call) error {
+	server := &Server{handler: func(_ context.Context, call *Call) error {
 		<-goOn
 		return call.Echo()
 	}}
@@ -263,9 +264,13 @@ func TestReplyDuringRestAdaptsPollingAndEndsItAlone(t *testing.T) {
 }
 
 func TestSecondArrivalWaiterEndsWithItsContext(t *testing.T) {
-	for name, policy := range map[string]Option{"adaptive": Wait(Adaptive), "park": Wait(Park)} {
+	for name, policy := range map[string]Option{"adaptive": WithWaitPolicy(Adaptive),
+		"park": WithWaitPolicy(Park)} {
 		t.Run(name, func(t *testing.T) {
-			server := &Server{Handler: func(call *Call) error { return call.Echo() }}
+			server := &Server{handler: func(_ context.Context,
+				call *Call) error {
+				return call.Echo()
+			}}
 			heedsLimits(t, standingBy(t, server, policy))
 		})
 	}

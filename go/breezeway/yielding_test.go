@@ -54,7 +54,7 @@ func TestYieldingIsGivenUpWhereItMissesAndTakenUpWhereItPays(t *testing.T) {
 // TestCallThatFindsRoomAtSessionEndFails makes room for a call by a reply that is
 // followed by a violation.
 func TestCallThatFindsRoomAtSessionEndFails(t *testing.T) {
-	_, conn, serving := greeted(t, RingCapacity(64))
+	_, conn, serving := greeted(t, WithRingCapacity(64))
 	for range conn.MaxInFlight() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		_, err := conn.Call(ctx, 0, nil)
@@ -87,7 +87,7 @@ func manyWait(t *testing.T) (conn *Session, release func(), ended chan error,
 	t.Helper()
 	may := make(chan struct{})
 	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
-		func(call *Call) error {
+		func(_ context.Context, call *Call) error {
 			<-may
 			return call.Echo()
 		})
@@ -140,8 +140,8 @@ func TestManyCallersOfSleepingServerAreServed(t *testing.T) {
 	for _, processors := range []int{1, 2, 4} {
 		func() {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-			_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo,
-				Wait(Park))
+			_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), echoCall,
+				WithWaitPolicy(Park))
 			conn, err := Dial(contextOf(t), address)
 			if err != nil {
 				t.Fatal(err)
@@ -155,10 +155,11 @@ func TestManyCallersOfSleepingServerAreServed(t *testing.T) {
 // TestUnfencedEntryWakesItsSleeper publishes without a flush.
 func TestUnfencedEntryWakesItsSleeper(t *testing.T) {
 	taken := make(chan struct{}, 1)
-	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(*Call) error {
+	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(context.Context,
+		*Call) error {
 		taken <- struct{}{}
 		return nil
-	}, Wait(Park))
+	}, WithWaitPolicy(Park))
 	conn, err := Dial(contextOf(t), address)
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +184,7 @@ func TestUnfencedEntryWakesItsSleeper(t *testing.T) {
 // TestCallersThatYieldAndThoseThatSleepAreServedTogether runs more and fewer callers than those
 // from which yielding begins.
 func TestCallersThatYieldAndThoseThatSleepAreServedTogether(t *testing.T) {
-	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo)
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), echoCall)
 	conn, err := Dial(contextOf(t), address)
 	if err != nil {
 		t.Fatal(err)

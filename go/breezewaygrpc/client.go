@@ -38,7 +38,7 @@ type Client struct {
 	conn      *grpc.ClientConn // of HTTP/2; it runs the interceptors of both gears
 	sessions  *breezeway.Client
 	addresses []breezeway.Address
-	opts      []breezeway.Option
+	opts      []breezeway.DialOption
 	// streams dial the connections of HTTP/2 in shared memory.
 	streams map[breezeway.Address]*breezeway.NetDialer
 	isHTTP2 atomic.Bool
@@ -57,7 +57,8 @@ func NewClient(addresses string, opts ...grpc.DialOption) (*Client, error) {
 			c.opts = append(c.opts, session.opts...)
 		}
 	}
-	c.sessions = breezeway.NewClient(addresses, sessionOptions(c.opts)...)
+	c.sessions = breezeway.NewClient(addresses, slices.Concat(c.opts, []breezeway.DialOption{
+		breezeway.WithService(grpcService), breezeway.WithMaxMetadata(longestBlock)})...)
 	for _, address := range list {
 		if address.Carrier == breezeway.Shm {
 			c.streams[address] = breezeway.NewNetDialer(address.String(), c.opts...)
@@ -76,19 +77,13 @@ func NewClient(addresses string, opts ...grpc.DialOption) (*Client, error) {
 }
 
 // WithSessionOptions returns an option of [NewClient] that sets options of its sessions.
-func WithSessionOptions(opts ...breezeway.Option) grpc.DialOption {
+func WithSessionOptions(opts ...breezeway.DialOption) grpc.DialOption {
 	return sessionOption{opts: opts}
 }
 
 type sessionOption struct {
 	grpc.EmptyDialOption
-	opts []breezeway.Option
-}
-
-// sessionOptions returns the options of native sessions.
-func sessionOptions(opts []breezeway.Option) []breezeway.Option {
-	return slices.Concat(opts, []breezeway.Option{breezeway.Service(grpcService),
-		breezeway.MaxMetadata(longestBlock)})
+	opts []breezeway.DialOption
 }
 
 // Invoke makes a unary call.
@@ -166,7 +161,8 @@ func (c *Client) dialAt(ctx context.Context, address breezeway.Address) (net.Con
 		return dialer.Dial(ctx)
 	}
 	return breezeway.DialForeign(ctx, address,
-		slices.Concat(c.opts, []breezeway.Option{breezeway.ForeignProtocol(http2Protocol)})...)
+		slices.Concat(c.opts,
+			[]breezeway.DialOption{breezeway.WithForeignProtocol(http2Protocol)})...)
 }
 
 // session returns a session for a native call, or errHTTP2.

@@ -19,7 +19,7 @@ import (
 
 func TestServerStreamResetWithinRequestHasAStatus(t *testing.T) {
 	for _, carrier := range []string{"shm:", "unix:"} {
-		address := hostileServer(t, carrier, func(stream *breezeway.Stream) {
+		address := hostileServer(t, carrier, func(_ context.Context, stream *breezeway.Stream) {
 			stream.Reset(breezeway.CodeOverloaded)
 		})
 		client := dialNative(t, address)
@@ -231,11 +231,11 @@ func TestFailedReadsReturnTheServersMemory(t *testing.T) {
 			two := make([]byte, 100_000) // An empty message, and some of another one.
 			two[headOfNext] = 3
 			sent := make(chan error, 1)
-			address := hostileServer(t, "shm:", func(stream *breezeway.Stream) {
+			address := hostileServer(t, "shm:", func(_ context.Context, stream *breezeway.Stream) {
 				sent <- stream.SendEntry(within(t),
 					first(headersOnly, [][]byte{two}))
 				<-stream.Context().Done()
-			}, breezeway.Cap(1<<20))
+			}, breezeway.WithCap(1<<20))
 			client := dialNative(t, address)
 			for i := range 30 {
 				if err := end(client); status.Code(err) == codes.OK {
@@ -261,7 +261,7 @@ func TestSenderThatWaitsForRoomEndsWithItsCall(t *testing.T) {
 		return status.Error(codes.Aborted, "it reads nothing")
 	}}}
 	address, _, _ := startNative(t, "shm:"+t.TempDir()+"/s", config,
-		breezeway.StreamWindow(window, 1<<20))
+		breezeway.WithStreamWindow(window, 1<<20))
 	stream, err := dialNative(t, address).StreamingInputCall(within(t))
 	if err != nil {
 		t.Fatal(err)

@@ -256,7 +256,8 @@ func TestClientMovesToSuccessorOfItsServer(t *testing.T) {
 
 func TestClientMovesDuringTakeOverWithoutFailedCall(t *testing.T) {
 	path := t.TempDir() + "/s"
-	address, _, _ := startNative(t, "shm:"+path, breezewaygrpc.Config{}, breezeway.TakeOver(true))
+	address, _, _ := startNative(t, "shm:"+path, breezewaygrpc.Config{},
+		breezeway.WithTakeOver(true))
 	client, over := dialNative(t, address), make(chan struct{})
 	called := make(chan error, 1)
 	go func() {
@@ -274,7 +275,7 @@ func TestClientMovesDuringTakeOverWithoutFailedCall(t *testing.T) {
 		}
 	}()
 	for range 3 {
-		startNative(t, "shm:"+path, breezewaygrpc.Config{}, breezeway.TakeOver(true))
+		startNative(t, "shm:"+path, breezewaygrpc.Config{}, breezeway.WithTakeOver(true))
 		callEveryForm(t, client)
 	}
 	close(over)

@@ -35,9 +35,9 @@ import (
 
 // Listen listens at addresses, separated by commas, for grpc.Server.Serve. Any gRPC client can also
 // connect to the socket file or the port, as to a server without Breezeway.
-func Listen(addresses string, opts ...breezeway.Option) (net.Listener, error) {
-	return breezeway.ListenNet(addresses, append([]breezeway.Option{
-		breezeway.ForeignProtocol(http2Protocol)}, opts...)...)
+func Listen(addresses string, opts ...breezeway.ServerOption) (net.Listener, error) {
+	return breezeway.ListenNet(addresses, nil, append([]breezeway.ServerOption{
+		breezeway.WithForeignProtocol(http2Protocol)}, opts...)...)
 }
 
 // http2Protocol is the name of HTTP/2 in TLS (ALPN).
@@ -46,7 +46,7 @@ const http2Protocol = "h2"
 // WithDialer makes a client connect to the first reachable one of addresses, whatever its target.
 // Its connections share one session, which is dialled again after it has ended, and which ends with
 // the process. A [Dialer] can be closed.
-func WithDialer(addresses string, opts ...breezeway.Option) grpc.DialOption {
+func WithDialer(addresses string, opts ...breezeway.DialOption) grpc.DialOption {
 	d := breezeway.NewNetDialer(addresses, opts...)
 	return grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 		return d.Dial(ctx)

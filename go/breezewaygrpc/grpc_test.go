@@ -82,7 +82,7 @@ func onEveryCarrier(t *testing.T,
 
 // start serves gRPC's health service with credentials. The interceptor check sees each call.
 func start(t testing.TB, address string, check grpc.UnaryServerInterceptor,
-	opts ...breezeway.Option) (string, *grpc.Server) {
+	opts ...breezeway.ServerOption) (string, *grpc.Server) {
 	listener, err := breezewaygrpc.Listen(address, opts...)
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 // raw is a session that sends what it likes as calls.
 func raw(t *testing.T, address string) *breezeway.Session {
 	t.Helper()
-	conn, err := breezeway.Dial(within(t), address, breezeway.Service(2),
-		breezeway.MaxMetadata(65535))
+	conn, err := breezeway.Dial(within(t), address, breezeway.WithService(2),
+		breezeway.WithMaxMetadata(65535))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,12 +166,11 @@ func TestMessagesInPiecesAreRead(t *testing.T) {
 
 // hostileServer replies to calls by what it likes.
 func hostileServer(t *testing.T, carrier string, serve breezeway.StreamHandler,
-	opts ...breezeway.Option) string {
+	opts ...breezeway.ServerOption) string {
 	t.Helper()
 	address := carrier + t.TempDir() + "/s"
-	server := &breezeway.Server{Streams: serve}
-	err := server.Listen(address, append(opts, breezeway.Service(2),
-		breezeway.MaxMetadata(65535))...)
+	server, err := breezeway.Listen(address, nil, append(opts, breezeway.WithService(2),
+		breezeway.WithMaxMetadata(65535), breezeway.WithStreamHandler(serve))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +243,8 @@ func TestResponsesThatCannotBeReadFailTheirCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, carrier := range []string{"shm:", "unix:"} {
-				address := hostileServer(t, carrier, func(stream *breezeway.Stream) {
+				address := hostileServer(t, carrier, func(_ context.Context,
+					stream *breezeway.Stream) {
 					for _, entry := range c.entries {
 						_ = stream.SendEntry(context.Background(), entry)
 					}
@@ -288,7 +288,10 @@ func TestResetsOfServersBecomeStatuses(t *testing.T) {
 		breezeway.CodeOverloaded:     codes.ResourceExhausted,
 		breezeway.ApplicationCode(1): codes.Internal,
 	} {
-		address := hostileServer(t, "unix:", func(stream *breezeway.Stream) { stream.Reset(reset) })
+		address := hostileServer(t, "unix:", func(_ context.Context,
+			stream *breezeway.Stream) {
+			stream.Reset(reset)
+		})
 		_, err := dialNative(t, address).EmptyCall(within(t), new(testpb.Empty))
 		isStatus(t, err, code, "")
 	}
@@ -296,7 +299,7 @@ func TestResetsOfServersBecomeStatuses(t *testing.T) {
 
 func TestServerThatNeverRepliesMeetsTheDeadline(t *testing.T) {
 	given := make(chan struct{}, 1)
-	address := hostileServer(t, "shm:", func(stream *breezeway.Stream) {
+	address := hostileServer(t, "shm:", func(_ context.Context, stream *breezeway.Stream) {
 		<-stream.Context().Done()
 		given <- struct{}{}
 	})

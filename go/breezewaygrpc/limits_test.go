@@ -50,7 +50,7 @@ func TestNativeMessagesBeyondTheLimitFail(t *testing.T) {
 func TestNativeReplyBeyondTheCapFails(t *testing.T) {
 	for _, size := range []int{100_000, 400_000} {
 		address, _, _ := startNative(t, "shm:"+t.TempDir()+"/s", breezewaygrpc.Config{},
-			breezeway.Cap(4096))
+			breezeway.WithCap(4096))
 		client, ctx := dialNative(t, address), within(t)
 		_, err := client.UnaryCall(ctx, simple(1, size))
 		isStatus(t, err, codes.ResourceExhausted, "")

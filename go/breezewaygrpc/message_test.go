@@ -15,11 +15,12 @@ func received(t *testing.T, bytes []byte) (context.Context, *reader) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	t.Cleanup(cancel)
-	server := &breezeway.Server{Streams: func(stream *breezeway.Stream) {
+	send := func(_ context.Context, stream *breezeway.Stream) {
 		_ = stream.SendEntry(ctx, breezeway.Entry{Message: [][]byte{bytes}, Last: true})
-	}}
+	}
 	address := "unix:" + t.TempDir() + "/s"
-	if err := server.Listen(address); err != nil {
+	server, err := breezeway.Listen(address, nil, breezeway.WithStreamHandler(send))
+	if err != nil {
 		t.Fatal(err)
 	}
 	go func() { _ = server.Serve() }()

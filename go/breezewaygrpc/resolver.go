@@ -17,7 +17,7 @@ const Scheme = "breezeway"
 // A Dialer connects clients with targets of [Scheme]. Clients with the same target share one
 // session, which is dialled again after it has ended or its server goes away.
 type Dialer struct {
-	opts []breezeway.Option
+	opts []breezeway.DialOption
 
 	mu       sync.Mutex
 	sessions map[string]*breezeway.NetDialer
@@ -25,7 +25,7 @@ type Dialer struct {
 }
 
 // NewDialer returns a dialer of sessions with these options.
-func NewDialer(opts ...breezeway.Option) *Dialer {
+func NewDialer(opts ...breezeway.DialOption) *Dialer {
 	return &Dialer{opts: opts, sessions: map[string]*breezeway.NetDialer{}}
 }
 

@@ -93,10 +93,11 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 func (s *Server) GetServiceInfo() map[string]grpc.ServiceInfo { return s.http2.GetServiceInfo() }
 
 // Listen listens at addresses, separated by commas. Native calls are served from now on.
-func (s *Server) Listen(addresses string, opts ...breezeway.Option) error {
-	sessions := &breezeway.Server{Streams: s.serve, Handler: refuse}
-	listener, err := sessions.ListenNet(addresses, append(sessionOptions(opts),
-		breezeway.ForeignProtocol(http2Protocol))...)
+func (s *Server) Listen(addresses string, opts ...breezeway.ServerOption) error {
+	own := []breezeway.ServerOption{breezeway.WithService(grpcService),
+		breezeway.WithMaxMetadata(longestBlock), breezeway.WithStreamHandler(s.serve),
+		breezeway.WithForeignProtocol(http2Protocol)}
+	listener, err := breezeway.ListenNet(addresses, refuse, slices.Concat(opts, own)...)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (s *Server) Listen(addresses string, opts ...breezeway.Option) error {
 	return nil
 }
 
-func refuse(*breezeway.Call) error {
+func refuse(context.Context, *breezeway.Call) error {
 	return &breezeway.CallError{Code: breezeway.CodeRefused,
 		Reason: "only gRPC is served here, by streams"}
 }
@@ -193,12 +194,12 @@ func (s *Server) isIdle() bool {
 }
 
 // serve serves a stream: a call, or a connection of HTTP/2.
-func (s *Server) serve(stream *breezeway.Stream) {
+func (s *Server) serve(ctx context.Context, stream *breezeway.Stream) {
 	switch stream.Method() {
 	case callMethod:
 		s.change(func() { s.calls++ })
 		defer s.change(func() { s.calls-- })
-		s.serveCall(stream)
+		s.serveCall(ctx, stream)
 	case connectionMethod:
 		<-s.listens
 		s.listener.Offer(stream)

@@ -17,7 +17,7 @@ import (
 )
 
 // serveCall serves a native call.
-func (s *Server) serveCall(stream *breezeway.Stream) {
+func (s *Server) serveCall(opened context.Context, stream *breezeway.Stream) {
 	block, _ := stream.Metadata()
 	path, fields, err := decodeRequest(block)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Server) serveCall(stream *breezeway.Stream) {
 	}
 	call := &serverStream{reader: reader{stream: stream}, path: path}
 	defer call.endReading()
-	ctx, cancel := contextOf(stream, fields)
+	ctx, cancel := contextOf(opened, stream, fields)
 	defer cancel() // Before endReading: a goroutine of the handler may still wait for a message.
 	call.ctx = grpc.NewContextWithServerTransportStream(ctx, (*transportStream)(call))
 	err = call.prepare(fields, s.maxRecv)
@@ -39,9 +39,10 @@ func (s *Server) serveCall(stream *breezeway.Stream) {
 }
 
 // contextOf returns the context of a call's handler, without its metadata.
-func contextOf(stream *breezeway.Stream, fields []field) (context.Context, context.CancelFunc) {
+func contextOf(opened context.Context, stream *breezeway.Stream, fields []field) (
+	context.Context, context.CancelFunc) {
 	local := breezeway.Address{Carrier: stream.Carrier()}
-	ctx := peer.NewContext(stream.Context(), &peer.Peer{Addr: local, LocalAddr: local,
+	ctx := peer.NewContext(opened, &peer.Peer{Addr: local, LocalAddr: local,
 		AuthInfo: authInfo(stream.Peer(), stream.Carrier())})
 	if left, has := decodeTimeout(valueOf(fields, timeoutName)); has {
 		return context.WithTimeout(ctx, left)

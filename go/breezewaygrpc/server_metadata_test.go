@@ -59,7 +59,7 @@ func TestTrailerThatCannotBeSentIsLeftOut(t *testing.T) {
 
 func TestReplyThatCannotBeSentLeavesTheHeaders(t *testing.T) {
 	address, _, _ := startNative(t, "shm:"+t.TempDir()+"/s", breezewaygrpc.Config{},
-		breezeway.Cap(4096))
+		breezeway.WithCap(4096))
 	ctx := metadata.AppendToOutgoingContext(within(t), echoInitial, "a value", echoTrailing,
 		string(binary))
 	var headers, trailers metadata.MD

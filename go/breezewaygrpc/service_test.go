@@ -136,7 +136,7 @@ func (s *testService) FullDuplexCall(stream testpb.TestService_FullDuplexCallSer
 
 // startNative serves the service at an address, in both gears.
 func startNative(t testing.TB, address string, config breezewaygrpc.Config,
-	opts ...breezeway.Option) (string, *testService, *breezewaygrpc.Server) {
+	opts ...breezeway.ServerOption) (string, *testService, *breezewaygrpc.Server) {
 	t.Helper()
 	service, server := newTestService(), breezewaygrpc.NewServer(config)
 	testpb.RegisterTestServiceServer(server, service)

@@ -27,13 +27,13 @@ import (
 // clientSuite makes the options of Client for each Kitex client that uses it.
 type clientSuite struct {
 	addresses string
-	opts      []breezeway.Option
+	opts      []breezeway.DialOption
 }
 
 // Options returns Kitex's options, as client.Suite asks for them.
 func (s clientSuite) Options() []client.Option {
 	sessions := &sessions{Client: breezeway.NewClient(s.addresses,
-		append([]breezeway.Option{breezeway.Service(wire.Number)}, s.opts...)...)}
+		append([]breezeway.DialOption{breezeway.WithService(wire.Number)}, s.opts...)...)}
 	instance := discovery.NewInstance(network, s.addresses, discovery.DefaultWeight, nil)
 	return []client.Option{
 		client.WithResolver(&discovery.SynthesizedResolver{

@@ -22,7 +22,8 @@ func (v *watchedValue) FastWriteNocopy(space []byte, _ thrift.NocopyWriter) int 
 }
 
 func TestRequestOfEndedCallIsNotEncoded(t *testing.T) {
-	server, err := breezeway.Listen("shm:"+t.TempDir()+"/s", (*breezeway.Call).Echo)
+	server, err := breezeway.Listen("shm:"+t.TempDir()+"/s",
+		func(_ context.Context, call *breezeway.Call) error { return call.Echo() })
 	if err != nil {
 		t.Fatal(err)
 	}

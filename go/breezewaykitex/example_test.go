@@ -25,7 +25,7 @@ func Example() {
 	defer server.Stop()
 
 	client := echo.MustNewClient("Echo",
-		breezewaykitex.Client(address, breezeway.WaitForServer(10*time.Second)))
+		breezewaykitex.Client(address, breezeway.WithWaitForServer(10*time.Second)))
 	back, err := client.Echo(context.Background(), []byte("hello"))
 	if err != nil {
 		panic(err)

@@ -27,19 +27,19 @@ import (
 
 // Client has a Kitex client call the first of the addresses, separated by commas, that can be had.
 // Its calls share one session, which is dialled with the first of them, and again once it is over;
-// it ends when the client is closed. The options HandshakeTimeout and WaitForServer bound the wait
-// for a server, and not Kitex's WithConnectTimeout. Options of connections and transport protocols
-// have no effect.
-func Client(addresses string, opts ...breezeway.Option) client.Option {
+// it ends when the client is closed. The options WithHandshakeTimeout and WaitForServer bound the
+// wait for a server, and not Kitex's WithConnectTimeout. Options of connections and transport
+// protocols have no effect.
+func Client(addresses string, opts ...breezeway.DialOption) client.Option {
 	return client.WithSuite(clientSuite{addresses, opts})
 }
 
 // Server has a Kitex server listen at addresses, separated by commas, for native calls and for
-// plain clients. Up to 65,536 handlers run concurrently, of one session too; the option Offload
+// plain clients. Up to 65,536 handlers run concurrently, of one session too; the option WithOffload
 // sets another limit. A handler's context ends when its client no longer waits. Stop serves calls
 // in flight, up to Kitex's own limit (server.WithExitWaitTime), while clients connect to the next
 // server. It excludes server.WithListener and WithServiceAddr.
-func Server(addresses string, opts ...breezeway.Option) server.Option {
+func Server(addresses string, opts ...breezeway.ServerOption) server.Option {
 	return serverOption(addresses, opts)
 }
 

@@ -60,7 +60,7 @@ func serve(t testing.TB, address string, ends certificates.Session) echo.Client 
 }
 
 // run runs a server, and returns what stops it.
-func run(t testing.TB, service *mirror, address string, opts ...breezeway.Option) func() {
+func run(t testing.TB, service *mirror, address string, opts ...breezeway.ServerOption) func() {
 	stop := runFor(t, service, address, time.Minute, opts...)
 	return func() {
 		if err := stop(); err != nil {
@@ -71,7 +71,7 @@ func run(t testing.TB, service *mirror, address string, opts ...breezeway.Option
 
 // runFor runs a server that takes so long to stop if calls are in flight.
 func runFor(t testing.TB, service *mirror, address string, limit time.Duration,
-	opts ...breezeway.Option) func() error {
+	opts ...breezeway.ServerOption) func() error {
 	return start(t, address, func(more ...server.Option) server.Server {
 		return echo.NewServer(service, append(more, server.WithExitWaitTime(limit))...)
 	}, opts...)
@@ -79,7 +79,7 @@ func runFor(t testing.TB, service *mirror, address string, limit time.Duration,
 
 // start starts a server, waits until it listens, and returns what stops it.
 func start(t testing.TB, address string, make func(...server.Option) server.Server,
-	opts ...breezeway.Option) func() error {
+	opts ...breezeway.ServerOption) func() error {
 	t.Helper()
 	exit := func() <-chan error { return nil } // Signals are the test's.
 	s := make(breezewaykitex.Server(address, opts...), server.WithExitSignal(exit))
@@ -261,7 +261,7 @@ func TestServersFollowEachOtherUnderLoadWithoutAFailedCall(t *testing.T) {
 	const generations, callers, between = 5, 8, 200
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
 		stop := run(t, &mirror{}, address, ends.Server...)
-		ends.Client = append(ends.Client, breezeway.WaitForServer(time.Minute))
+		ends.Client = append(ends.Client, breezeway.WithWaitForServer(time.Minute))
 		c := clientOf(t, address, ends)
 		answered, over := make(chan error), make(chan struct{})
 		var all sync.WaitGroup

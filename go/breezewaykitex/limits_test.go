@@ -116,7 +116,7 @@ func TestPlainRequestBeyondCapFailsAlone(t *testing.T) {
 	path := t.TempDir() + "/lists"
 	t.Cleanup(stopping(t, start(t, "unix:"+path, func(opts ...server.Option) server.Server {
 		return linked.NewServer(new(nodes), opts...)
-	}, breezeway.Cap(most))))
+	}, breezeway.WithCap(most))))
 	put := func(length int) []byte {
 		const names = "\x0c\x00\x01\x0f\x00\x02\x0b\x00\x00\x00\x01" // a list of one
 		head := binary.BigEndian.AppendUint32([]byte(names), uint32(length))
@@ -137,7 +137,7 @@ func TestPlainRequestBeyondCapFailsAlone(t *testing.T) {
 func TestWaitForServerBoundsAllTriesOfCall(t *testing.T) {
 	const wait = 200 * time.Millisecond
 	c, err := listed.NewClient("Users", breezewaykitex.Client("shm:"+t.TempDir()+"/nobody",
-		breezeway.WaitForServer(wait)))
+		breezeway.WithWaitForServer(wait)))
 	if err != nil {
 		t.Fatal(err)
 	}

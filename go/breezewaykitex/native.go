@@ -59,6 +59,7 @@ func genericError(service string) error {
 // nativeCall is a call of a session, which stands for a connection to Kitex.
 type nativeCall struct {
 	noConn
+	ctx     context.Context // of the call
 	call    *breezeway.Call
 	method  method
 	peer    peerAddr
@@ -69,7 +70,7 @@ type nativeCall struct {
 func (c *nativeCall) RemoteAddr() net.Addr { return &c.peer }
 
 // handle serves a native call by Kitex's handlers.
-func (s *transServer) handle(call *breezeway.Call) error {
+func (s *transServer) handle(ctx context.Context, call *breezeway.Call) error {
 	called, has := s.methods[call.Method()]
 	if !has {
 		return &breezeway.CallError{Code: breezeway.CodeNoSuchMethod,
@@ -79,7 +80,7 @@ func (s *transServer) handle(call *breezeway.Call) error {
 		return &breezeway.CallError{Code: wire.CodeOf(remote.InvalidMessageTypeException),
 			Reason: fmt.Sprintf("%s.%s is a stream, and was called", called.service, called.name)}
 	}
-	conn := &nativeCall{call: call, method: called, peer: peerAddr{call.Peer()}}
+	conn := &nativeCall{ctx: ctx, call: call, method: called, peer: peerAddr{call.Peer()}}
 	err := s.read(conn)
 	switch {
 	case conn.replied:
@@ -94,7 +95,7 @@ func (s *transServer) handle(call *breezeway.Call) error {
 
 // read serves a call as a connection of Kitex, which no longer counts afterwards.
 func (s *transServer) read(conn *nativeCall) error {
-	ctx, err := s.handler.OnActive(conn.call.Context(), conn)
+	ctx, err := s.handler.OnActive(conn.ctx, conn)
 	defer s.handler.OnInactive(ctx, conn)
 	if err == nil {
 		err = s.handler.OnRead(ctx, conn)
@@ -238,7 +239,7 @@ func (c *nativeCall) fail(why any) error {
 		code = wire.CodeOf(exception.TypeID())
 	}
 	switch {
-	case errors.Is(c.call.Context().Err(), context.DeadlineExceeded):
+	case errors.Is(c.ctx.Err(), context.DeadlineExceeded):
 		code = breezeway.CodeDeadlinePassed
 	case neverRan(err):
 		code = breezeway.CodeOverloaded

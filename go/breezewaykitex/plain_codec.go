@@ -23,7 +23,7 @@ const (
 
 var (
 	errName   = errors.New("the name of the method is longer than 64 KiB")
-	errLonger = errors.New("the request is longer than the server's option Cap allows")
+	errLonger = errors.New("the request is longer than the server's option WithCap allows")
 )
 
 // plainCodec reads the headers of plain clients by Kitex's codec, and their Thrift by

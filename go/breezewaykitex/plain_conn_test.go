@@ -18,7 +18,7 @@ import (
 func TestArrivedRequestOnIdleConnectionIsServed(t *testing.T) {
 	for _, carrier := range []string{"shm:", "unix:"} {
 		address := carrier + filepath.Join(t.TempDir(), "s")
-		listener, err := breezeway.ListenNet(address)
+		listener, err := breezeway.ListenNet(address, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func TestPanicOfHandlerHasItsCode(t *testing.T) {
 
 func TestTooLargeRequestIsNoConnectionError(t *testing.T) {
 	address := "unix:" + t.TempDir() + "/echo"
-	t.Cleanup(run(t, &mirror{}, address, breezeway.Cap(64<<10)))
+	t.Cleanup(run(t, &mirror{}, address, breezeway.WithCap(64<<10)))
 	c, err := echo.NewClient("Echo", breezewaykitex.Client(address))
 	if err != nil {
 		t.Fatal(err)

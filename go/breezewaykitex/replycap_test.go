@@ -22,7 +22,7 @@ func (*amplifier) Echo(_ context.Context, body []byte) ([]byte, error) {
 }
 
 // startAmplifier serves an amplifier until the test's end.
-func startAmplifier(t *testing.T, address string, opts ...breezeway.Option) {
+func startAmplifier(t *testing.T, address string, opts ...breezeway.ServerOption) {
 	t.Cleanup(stopping(t, start(t, address, func(more ...server.Option) server.Server {
 		return echo.NewServer(&amplifier{&mirror{}}, more...)
 	}, opts...)))
@@ -31,7 +31,7 @@ func startAmplifier(t *testing.T, address string, opts ...breezeway.Option) {
 func TestReplyBeyondTheCapFailsAlone(t *testing.T) {
 	for _, carrier := range []string{"shm:", "unix:"} {
 		address := carrier + t.TempDir() + "/echo"
-		startAmplifier(t, address, breezeway.Cap(64<<10))
+		startAmplifier(t, address, breezeway.WithCap(64<<10))
 		c, err := echo.NewClient("Echo", breezewaykitex.Client(address))
 		if err != nil {
 			t.Fatal(err)

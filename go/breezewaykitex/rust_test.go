@@ -316,7 +316,7 @@ func TestRustClientThatIsKilledEndsHandlersContext(t *testing.T) {
 func TestRustClientSeesReplyBeyondTheCapAsFailure(t *testing.T) {
 	program(t, "BREEZEWAY_BIN")
 	address := "shm:" + t.TempDir() + "/echo"
-	startAmplifier(t, address, breezeway.Cap(4096))
+	startAmplifier(t, address, breezeway.WithCap(4096))
 	status, output := rustCalls(t, address, echoIDL, "Echo.echo",
 		`{"body":"`+strings.Repeat("AAAA", 300)+`"}`)
 	if status != 4 || !strings.Contains(output, "4096") {

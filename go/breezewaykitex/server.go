@@ -19,12 +19,12 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 )
 
-// mostHandlers is how many handlers run at the same time, unless the option Offload sets another
-// limit: the most that it takes. Kitex has limits of its own.
+// mostHandlers is how many handlers run at the same time, unless the option WithOffload sets
+// another limit: the most that it takes. Kitex has limits of its own.
 const mostHandlers = 65536
 
 // serverOption makes the option of Server.
-func serverOption(addresses string, opts []breezeway.Option) server.Option {
+func serverOption(addresses string, opts []breezeway.ServerOption) server.Option {
 	return server.Option{F: func(o *server.Options, di *utils.Slice) {
 		factory := &serverFactory{addresses: addresses, opts: opts}
 		server.WithTransServerFactory(factory).F(o, di)
@@ -40,7 +40,7 @@ func serverOption(addresses string, opts []breezeway.Option) server.Option {
 // serverFactory makes the parts of one server.
 type serverFactory struct {
 	addresses string
-	opts      []breezeway.Option
+	opts      []breezeway.ServerOption
 	services  diagnosis.ProbeFunc
 	streamer  *streamer
 	longest   int // request of a plain client, in bytes
@@ -109,10 +109,11 @@ func (s *transServer) CreateListener(net.Addr) (net.Listener, error) {
 		return nil, err
 	}
 	s.methods = methods
-	own := []breezeway.Option{breezeway.Service(wire.Number), breezeway.Offload(mostHandlers),
-		breezeway.ForeignProtocol(thriftProtocol)}
-	sessions := &breezeway.Server{Handler: s.handle, Streams: s.serveStream}
-	listener, err := sessions.ListenNet(s.factory.addresses, append(own, s.factory.opts...)...)
+	own := []breezeway.ServerOption{breezeway.WithService(wire.Number),
+		breezeway.WithOffload(mostHandlers),
+		breezeway.WithForeignProtocol(thriftProtocol), breezeway.WithStreamHandler(s.serveStream)}
+	listener, err := breezeway.ListenNet(s.factory.addresses, s.handle,
+		append(own, s.factory.opts...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ type nativeStream struct {
 func (c *nativeStream) RemoteAddr() net.Addr { return &c.peer }
 
 // serveStream serves a native stream by Kitex's handlers, within the limits of Kitex's server.
-func (s *transServer) serveStream(stream *breezeway.Stream) {
+func (s *transServer) serveStream(_ context.Context, stream *breezeway.Stream) {
 	called, has := s.methods[stream.Method()]
 	if !has {
 		stream.Reset(breezeway.CodeNoSuchMethod)

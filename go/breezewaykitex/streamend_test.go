@@ -52,7 +52,7 @@ func (e *early) Listen(ctx context.Context, _ *room.Line, _ room.Room_listenServ
 }
 
 func withEarly(t *testing.T, test func(t *testing.T, c talked.Client, service *early),
-	opts ...breezeway.Option) {
+	opts ...breezeway.DialOption) {
 	for _, carrier := range []string{"shm:", "unix:"} {
 		t.Run(carrier[:len(carrier)-1], func(t *testing.T) {
 			address, service := carrier+t.TempDir()+"/room", &early{hall{make(chan error, 2)}}
@@ -171,11 +171,11 @@ func TestTrailerBeyondClientsLimitSparesStream(t *testing.T) {
 		if err := talk(c); !errors.Is(err, io.EOF) {
 			t.Errorf("without metadata: %v", err)
 		}
-	}, breezeway.MaxMetadata(0))
+	}, breezeway.WithMaxMetadata(0))
 	withEarly(t, func(t *testing.T, c talked.Client, _ *early) {
 		var exception *remote.TransError
 		if err := talk(c); !errors.As(err, &exception) {
 			t.Errorf("with a block beyond the limit: %v", err)
 		}
-	}, breezeway.MaxMetadata(8))
+	}, breezeway.WithMaxMetadata(8))
 }

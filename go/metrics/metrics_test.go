@@ -31,7 +31,7 @@ func published(t *testing.T) (values map[string]uint64) {
 func TestSessionCountersArePublished(t *testing.T) {
 	before := published(t)
 	server, err := breezeway.Listen("shm:"+filepath.Join(t.TempDir(), "s"),
-		func(call *breezeway.Call) error { return call.Echo() })
+		func(_ context.Context, call *breezeway.Call) error { return call.Echo() })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +87,14 @@ func TestSessionCountersArePublished(t *testing.T) {
 
 func TestPollingCountersArePublished(t *testing.T) {
 	server, err := breezeway.Listen("shm:"+filepath.Join(t.TempDir(), "s"),
-		func(call *breezeway.Call) error { return call.Echo() })
+		func(_ context.Context, call *breezeway.Call) error { return call.Echo() })
 	if err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve() }()
 	conn, err := breezeway.Dial(context.Background(), server.Addresses()[0].String(),
-		breezeway.Wait(breezeway.Busy))
+		breezeway.WithWaitPolicy(breezeway.Busy))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,9 +52,9 @@ func BenchmarkCall(b *testing.B) {
 		}
 	}
 	address := "shm:" + b.TempDir() + "/raw"
-	server, err := breezeway.Listen(address, func(call *breezeway.Call) error {
+	server, err := breezeway.Listen(address, func(_ context.Context, call *breezeway.Call) error {
 		return call.Echo()
-	}, breezeway.Offload(65536))
+	}, breezeway.WithOffload(65536))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -139,7 +139,7 @@ func TestEverySizeAndManyCallsComeBack(t *testing.T) {
 
 func TestBrokenArgumentsFailTheCallAlone(t *testing.T) {
 	withServers(t, func(t *testing.T, p peer) {
-		native := breezeway.NewClient(p.address, breezeway.Service(1))
+		native := breezeway.NewClient(p.address, breezeway.WithService(1))
 		defer native.Close()
 		good := thrift.Marshal(&users.UsersAgeArgs{Name: "Ada"})
 		for n := range good {

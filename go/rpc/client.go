@@ -14,8 +14,8 @@ type Client struct{ sessions *breezeway.Client }
 
 // NewClient returns a client of the given addresses, separated by commas. It dials at the first
 // call.
-func NewClient(addresses string, opts ...breezeway.Option) *Client {
-	own := []breezeway.Option{breezeway.Service(wire.Number)}
+func NewClient(addresses string, opts ...breezeway.DialOption) *Client {
+	own := []breezeway.DialOption{breezeway.WithService(wire.Number)}
 	return &Client{breezeway.NewClient(addresses, append(own, opts...)...)}
 }
 

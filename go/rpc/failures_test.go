@@ -50,11 +50,11 @@ func (l logged) Write(line []byte) (int, error) {
 func withFaulty(t *testing.T) (*rpc.Client, logged) {
 	log := make(logged, 100)
 	server := &rpc.Server{}
-	server.Log = slog.New(slog.NewTextHandler(log, nil))
 	users.RegisterUsers(server, faulty{})
 	room.RegisterRoom(server, faulty{})
 	address := "unix:" + t.TempDir() + "/faulty"
-	if err := server.Listen(address); err != nil {
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	if err := server.Listen(address, breezeway.WithLogger(logger)); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _ = server.Serve() }()
@@ -187,9 +187,12 @@ func TestEndOfRequestsObservesItsContext(t *testing.T) {
 }
 
 // serveNative serves calls and streams without the rules of this package.
-func serveNative(t *testing.T, server *breezeway.Server) *rpc.Client {
+func serveNative(t *testing.T, handler breezeway.Handler, streams breezeway.StreamHandler,
+) *rpc.Client {
 	address := "unix:" + t.TempDir() + "/native"
-	if err := server.Listen(address, breezeway.Service(wire.Number)); err != nil {
+	server, err := breezeway.Listen(address, handler, breezeway.WithService(wire.Number),
+		breezeway.WithStreamHandler(streams))
+	if err != nil {
 		t.Fatal(err)
 	}
 	go func() { _ = server.Serve() }()
@@ -204,10 +207,10 @@ func serveNative(t *testing.T, server *breezeway.Server) *rpc.Client {
 func TestBrokenReplyMetadataCountsOnlyIfWanted(t *testing.T) {
 	age := int64(36)
 	reply := thrift.Marshal(&users.UsersAgeResult{Success: &age})
-	client := users.NewUsersClient(serveNative(t, &breezeway.Server{
-		Handler: func(call *breezeway.Call) error {
+	client := users.NewUsersClient(serveNative(t,
+		func(_ context.Context, call *breezeway.Call) error {
 			return call.ReplyWithMetadata([]byte{1}, reply)
-		}}))
+		}, nil))
 	ctx := limited(t)
 	if age, err := client.Age(ctx, "Ada"); age != 36 || err != nil {
 		t.Errorf("%d, %v", age, err)
@@ -221,15 +224,15 @@ func TestBrokenReplyMetadataCountsOnlyIfWanted(t *testing.T) {
 
 func TestStreamsDeadlineResetsWithItsCode(t *testing.T) {
 	codes := make(chan breezeway.Code, 1)
-	client := room.NewRoomClient(serveNative(t, &breezeway.Server{
-		Streams: func(stream *breezeway.Stream) {
+	client := room.NewRoomClient(serveNative(t, nil,
+		func(_ context.Context, stream *breezeway.Stream) {
 			var err error
 			for err == nil {
 				_, err = stream.Recv(context.Background())
 			}
 			code, _ := breezeway.IsReset(err)
 			codes <- code
-		}}))
+		}))
 	for range 100 {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 		stream, err := client.Talk(ctx)

@@ -10,14 +10,14 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/thrift"
 )
 
-// mostHandlers is the number of handlers that run at the same time, unless the option Offload sets
-// another limit: the most that it takes.
+// mostHandlers is the number of handlers that run at the same time, unless the option WithOffload
+// sets another limit: the most that it takes.
 const mostHandlers = 65536
 
 // A Server serves services. Register them with the functions of the generated code, then call
-// Listen, and Serve or another method of [breezeway.Server]. Handlers run concurrently.
+// Listen and Serve. Handlers run concurrently.
 type Server struct {
-	breezeway.Server
+	native  *breezeway.Server // nil before Listen
 	methods map[uint32]method
 	failed  error // of a registration
 	listens bool
@@ -57,14 +57,37 @@ func (s *Server) add(m method) {
 
 // Listen listens at the given addresses, separated by commas. It fails if two registered methods
 // have one number.
-func (s *Server) Listen(addresses string, opts ...breezeway.Option) error {
+func (s *Server) Listen(addresses string, opts ...breezeway.ServerOption) (err error) {
 	if s.failed != nil {
 		return s.failed
 	}
 	s.listens = true
-	s.Handler, s.Streams = s.serve, s.serveStream
-	own := []breezeway.Option{breezeway.Service(wire.Number), breezeway.Offload(mostHandlers)}
-	return s.Server.Listen(addresses, append(own, opts...)...)
+	own := []breezeway.ServerOption{breezeway.WithService(wire.Number),
+		breezeway.WithOffload(mostHandlers), breezeway.WithStreamHandler(s.serveStream)}
+	s.native, err = breezeway.Listen(addresses, s.serve, append(own, opts...)...)
+	return err
+}
+
+// Serve serves like [breezeway.Server.Serve], after Listen.
+func (s *Server) Serve() error { return s.native.Serve() }
+
+// Addresses returns the addresses of the server. A port 0 is replaced by the chosen one.
+func (s *Server) Addresses() []breezeway.Address { return s.native.Addresses() }
+
+// Shutdown stops like [breezeway.Server.Shutdown].
+func (s *Server) Shutdown(ctx context.Context) error {
+	if s.native == nil {
+		return nil
+	}
+	return s.native.Shutdown(ctx)
+}
+
+// Close stops like [breezeway.Server.Close].
+func (s *Server) Close() error {
+	if s.native == nil {
+		return nil
+	}
+	return s.native.Close()
 }
 
 // A Call is a request that a handler of generated code serves.
@@ -74,7 +97,7 @@ type Call struct {
 	isReplied bool
 }
 
-func (s *Server) serve(native *breezeway.Call) error {
+func (s *Server) serve(ctx context.Context, native *breezeway.Call) error {
 	m, has := s.methods[native.Method()]
 	switch {
 	case !has:
@@ -85,19 +108,18 @@ func (s *Server) serve(native *breezeway.Call) error {
 			Reason: m.name + " is a stream, and was called"}
 	}
 	block, has := native.Request().Metadata()
-	ctx, err := newServed(native.Context(), block, has)
-	call := &Call{native: native, ctx: ctx}
+	served, err := newServed(ctx, block, has)
+	call := &Call{native: native, ctx: served}
 	if err == nil {
-		err = m.call(ctx, call)
-	}
-	if err != nil && native.IsOneWay() {
-		s.Log.Warn("breezeway: a handler failed", "method", m.name, "error", err)
+		err = m.call(served, call)
 	}
 	switch {
+	case err != nil && native.IsOneWay():
+		return fmt.Errorf("%v: %w", m, err) // The server logs it.
 	case call.isReplied:
 		return err
 	case err != nil:
-		return codeOf(ctx, err)
+		return codeOf(served, err)
 	}
 	return native.Reply(nil)
 }

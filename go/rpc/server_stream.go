@@ -19,14 +19,14 @@ type ServerStream struct {
 }
 
 // serveStream serves a stream.
-func (s *Server) serveStream(native *breezeway.Stream) {
+func (s *Server) serveStream(opened context.Context, native *breezeway.Stream) {
 	m, has := s.methods[native.Method()]
 	if !has {
 		native.Reset(breezeway.CodeNoSuchMethod)
 		return
 	}
 	block, has := native.Metadata()
-	ctx, err := newServed(native.Context(), block, has)
+	ctx, err := newServed(opened, block, has)
 	stream := &ServerStream{native: native, ctx: ctx}
 	switch {
 	case m.stream == nil:

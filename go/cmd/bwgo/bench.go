@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 )
 
 type load struct {
@@ -78,9 +80,13 @@ func (l *load) check() error {
 
 // run warms up all sessions and then runs them.
 func (l *load) run() (*report, error) {
-	options, err := l.options()
+	both, err := l.options()
 	if err != nil {
 		return nil, err
+	}
+	options := []breezeway.DialOption{breezeway.WithCallTimeout(l.callTimeout)}
+	for _, option := range both {
+		options = append(options, option)
 	}
 	drivers := make([]*driver, l.sessions)
 	for i := range drivers {

@@ -33,14 +33,14 @@ const (
 // A driver runs one session of a load, or several one after the other.
 type driver struct {
 	load      *load
-	options   []breezeway.Option
+	options   []breezeway.DialOption
 	conn      *breezeway.Session
 	count     uint64
 	counting  sync.Mutex // held by callers that count
 	latencies histogram
 }
 
-func newDriver(l *load, options []breezeway.Option) (*driver, error) {
+func newDriver(l *load, options []breezeway.DialOption) (*driver, error) {
 	conn, err := breezeway.Dial(context.Background(), l.addr, options...)
 	if err != nil {
 		return nil, err

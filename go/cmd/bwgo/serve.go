@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func serve(args []string) error {
 	if err := s.parse(flags, args); err != nil {
 		return err
 	}
-	options, err := s.options()
+	both, err := s.options()
 	if err != nil {
 		return err
 	}
@@ -49,16 +50,19 @@ func serve(args []string) error {
 	if err != nil {
 		return fmt.Errorf("--socket-mode %q is not octal", *mode)
 	}
-	options = append(options, breezeway.MaxSessions(*maxSessions),
-		breezeway.MaxMemory(uint64(maxMemory.size)),
-		breezeway.MaxMemoryOfUser(uint64(memoryOfUser.size)),
-		breezeway.SocketMode(uint32(bits)),
-		breezeway.Offload(*offload), breezeway.TakeOver(*takeOver), breezeway.AdminSocket(*admin),
-		breezeway.DrainTimeout(*drain))
+	options := []breezeway.ServerOption{breezeway.WithMaxSessions(*maxSessions),
+		breezeway.WithMaxMemory(uint64(maxMemory.size)),
+		breezeway.WithMaxMemoryOfUser(uint64(memoryOfUser.size)),
+		breezeway.WithSocketMode(uint32(bits)), breezeway.WithOffload(*offload),
+		breezeway.WithTakeOver(*takeOver), breezeway.WithAdminSocket(*admin),
+		breezeway.WithDrainTimeout(*drain), breezeway.WithStreamHandler(bounce)}
+	for _, option := range both {
+		options = append(options, option)
+	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	server := &breezeway.Server{Handler: new(sunk).handle, Streams: bounce}
-	if err := server.Listen(s.addr, options...); err != nil {
+	server, err := breezeway.Listen(s.addr, new(sunk).handle, options...)
+	if err != nil {
 		return err
 	}
 	go func() {
@@ -83,7 +87,7 @@ func serve(args []string) error {
 // sunk counts one-way messages.
 type sunk struct{ count, sum atomic.Uint64 }
 
-func (s *sunk) handle(call *breezeway.Call) error {
+func (s *sunk) handle(_ context.Context, call *breezeway.Call) error {
 	switch call.Method() {
 	case echo:
 		return call.Echo()
@@ -123,8 +127,7 @@ func (*sunk) hollow(call *breezeway.Call) error {
 }
 
 // bounce echoes the messages of a stream.
-func bounce(stream *breezeway.Stream) {
-	ctx := stream.Context()
+func bounce(ctx context.Context, stream *breezeway.Stream) {
 	for {
 		m, err := stream.Recv(ctx)
 		if err != nil {

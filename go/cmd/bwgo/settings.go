@@ -122,11 +122,13 @@ func (s *settings) options() ([]breezeway.Option, error) {
 		return nil, fmt.Errorf("--wait %q is none of busy, adaptive and park", s.wait)
 	}
 	return []breezeway.Option{
-		breezeway.Wait(policy), breezeway.SpinBound(s.spinBound), breezeway.Cap(uint64(s.cap)),
-		breezeway.Prefault(uint64(s.prefault)), breezeway.ShrinkAfter(s.shrinkAfter),
-		breezeway.RingCapacity(uint32(s.ringCapacity)), breezeway.UnderWay(uint64(s.underWay.size)),
-		breezeway.HandshakeTimeout(s.handshakeTimeout), breezeway.CallTimeout(s.callTimeout),
-		breezeway.Certificate(s.certificate, s.key), breezeway.Roots(s.roots),
+		breezeway.WithWaitPolicy(policy), breezeway.WithSpinBound(s.spinBound),
+		breezeway.WithCap(uint64(s.cap)), breezeway.WithPrefault(uint64(s.prefault)),
+		breezeway.WithShrinkAfter(s.shrinkAfter),
+		breezeway.WithRingCapacity(uint32(s.ringCapacity)),
+		breezeway.WithUnderWay(uint64(s.underWay.size)),
+		breezeway.WithHandshakeTimeout(s.handshakeTimeout),
+		breezeway.WithCertificate(s.certificate, s.key), breezeway.WithRoots(s.roots),
 	}, nil
 }
 

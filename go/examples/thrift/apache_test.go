@@ -37,7 +37,7 @@ func readApache(from *breezeway.Message, value thrift.TStruct) error {
 const room = 1024
 
 // restock adds one to the count of an item, with Apache's code.
-func restock(call *breezeway.Call) error {
+func restock(_ context.Context, call *breezeway.Call) error {
 	item := shop.NewItem()
 	if err := readApache(call.Request(), item); err != nil {
 		return err

@@ -20,12 +20,12 @@ const (
 	kitexes = 2
 )
 
-func serveBoth(call *breezeway.Call) error {
+func serveBoth(ctx context.Context, call *breezeway.Call) error {
 	switch call.Method() {
 	case apaches:
-		return restock(call)
+		return restock(ctx, call)
 	case kitexes:
-		return bounce(call)
+		return bounce(ctx, call)
 	}
 	return &breezeway.CallError{Code: breezeway.CodeNoSuchMethod}
 }
@@ -84,7 +84,7 @@ func readKitex(from *breezeway.Message, value thrift.FastCodec) error {
 }
 
 // bounce returns its argument, with Kitex's code.
-func bounce(call *breezeway.Call) error {
+func bounce(_ context.Context, call *breezeway.Call) error {
 	args := echo.NewEchoEchoArgs()
 	if err := readKitex(call.Request(), args); err != nil {
 		return err

@@ -70,11 +70,13 @@ func (a *Authority) Path(name string) string { return filepath.Join(a.folder, na
 
 // Shown returns the option that presents an issued certificate.
 func (a *Authority) Shown(name string) breezeway.Option {
-	return breezeway.Certificate(a.Path(name+".pem"), a.Path(name+".key"))
+	return breezeway.WithCertificate(a.Path(name+".pem"), a.Path(name+".key"))
 }
 
 // Trusted returns the option that trusts issued certificates.
-func (a *Authority) Trusted() breezeway.Option { return breezeway.Roots(a.Path(a.name + ".pem")) }
+func (a *Authority) Trusted() breezeway.Option {
+	return breezeway.WithRoots(a.Path(a.name + ".pem"))
+}
 
 // Of returns a template for a server or client with that name, valid for localhost, server.test and
 // hosts.
@@ -86,7 +88,10 @@ func Of(name string, hosts ...net.IP) *x509.Certificate {
 }
 
 // A Session holds the options of both sides of a session over tls:.
-type Session struct{ Server, Client []breezeway.Option }
+type Session struct {
+	Server []breezeway.ServerOption
+	Client []breezeway.DialOption
+}
 
 // Mutual returns a session whose sides trust certificates of one authority. The server's is valid
 // for hosts.
@@ -96,8 +101,8 @@ func Mutual(folder string, hosts ...net.IP) (Session, error) {
 		err = errors.Join(a.Issue("server", Of("server", hosts...)),
 			a.Issue("client", Of("client")))
 	}
-	return Session{[]breezeway.Option{a.Shown("server"), a.Trusted()},
-		[]breezeway.Option{a.Shown("client"), a.Trusted()}}, err
+	return Session{[]breezeway.ServerOption{a.Shown("server"), a.Trusted()},
+		[]breezeway.DialOption{a.Shown("client"), a.Trusted()}}, err
 }
 
 // A Refusal is a session that cannot be established.
@@ -119,18 +124,20 @@ func Refusals(folder string, hosts ...net.IP) ([]Refusal, error) {
 	expired.NotBefore, expired.NotAfter = time.Unix(1, 0), time.Unix(2, 0)
 	err = errors.Join(a.Issue("server", Of("server", hosts...)), a.Issue("expired", expired),
 		a.Issue("elsewhere", Of("elsewhere")), other.Issue("stranger", Of("stranger")))
-	of := func(options ...breezeway.Option) []breezeway.Option { return options }
+	serves := func(options ...breezeway.ServerOption) []breezeway.ServerOption { return options }
+	dials := func(options ...breezeway.DialOption) []breezeway.DialOption { return options }
 	return []Refusal{
 		{"a server's of an unknown authority",
-			Session{of(a.Shown("server")), of(other.Trusted())}, "unknown authority"},
-		{"a server's that has expired", Session{of(a.Shown("expired")), of(a.Trusted())},
+			Session{serves(a.Shown("server")), dials(other.Trusted())}, "unknown authority"},
+		{"a server's that has expired", Session{serves(a.Shown("expired")), dials(a.Trusted())},
 			"expired"},
-		{"a server's for another host", Session{of(a.Shown("elsewhere")), of(a.Trusted())},
+		{"a server's for another host", Session{serves(a.Shown("elsewhere")), dials(a.Trusted())},
 			"cannot validate certificate"},
 		{"a client's that is absent",
-			Session{of(a.Shown("server"), a.Trusted()), of(a.Trusted())}, "certificate required"},
+			Session{serves(a.Shown("server"), a.Trusted()), dials(a.Trusted())},
+			"certificate required"},
 		// The certificate is not sent to a server whose list of authorities excludes it.
-		{"a client's of an unknown authority", Session{of(a.Shown("server"), a.Trusted()),
-			of(other.Shown("stranger"), a.Trusted())}, "certificate required"},
+		{"a client's of an unknown authority", Session{serves(a.Shown("server"), a.Trusted()),
+			dials(other.Shown("stranger"), a.Trusted())}, "certificate required"},
 	}, err
 }

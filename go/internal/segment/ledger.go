@@ -149,10 +149,10 @@ func (l *Ledger) check(user User, size uint64) error {
 			"bytes that the server's option %s allows", size, who, held, limit, option)}
 	}
 	if l.total > 0 && size > l.total-min(l.held, l.total) {
-		return refused("clients", l.held, l.total, "MaxMemory")
+		return refused("clients", l.held, l.total, "WithMaxMemory")
 	}
 	if held := l.byUser[user]; l.ofUser > 0 && size > l.ofUser-min(held, l.ofUser) {
-		return refused(user.String(), held, l.ofUser, "MaxMemoryOfUser")
+		return refused(user.String(), held, l.ofUser, "WithMaxMemoryOfUser")
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func TestNoUserHasMoreThanAUserMayHaveNorAllMoreThanThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(other,
-		"clients hold 24576 of the 24576 bytes that the server's option MaxMemory allows")
+		"clients hold 24576 of the 24576 bytes that the server's option WithMaxMemory allows")
 	for _, letGo := range kept {
 		letGo()
 	}

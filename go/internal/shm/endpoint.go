@@ -27,8 +27,8 @@ var (
 type TooLargeError struct{ Len, Max int }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("a message of %d bytes; this session takes %d (option Cap of either side)",
-		e.Len, e.Max)
+	return fmt.Sprintf("a message of %d bytes; this session takes %d (option WithCap of either "+
+		"side)", e.Len, e.Max)
 }
 
 // Limits bound the memory of a session.
