@@ -49,7 +49,9 @@ func (t *Stream) Carrier() Carrier { return t.session.link.carrier() }
 
 // Context returns a context that ends with the stream or its session, or earlier at the stream's
 // deadline, or when the peer resets the stream behind its last message. Recv and Send report the
-// reason why the stream has ended; Recv still returns the messages before such a reset.
+// reason why the stream has ended; Recv still returns the messages before such a reset. An end that
+// the server causes is noticed once a goroutine waits on a client's session, since nothing else
+// reads it.
 func (t *Stream) Context() context.Context {
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
