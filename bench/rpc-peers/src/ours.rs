@@ -111,7 +111,7 @@ pub(crate) fn call_rows_blocking<C: Channel>(client: &EchoClient<C>, rows: Vec<R
 pub(crate) fn call_awaited(address: &str, millis: u64) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let channel = breezeway_tokio::Session::connect(&address.parse()?).await?;
+        let channel = breezeway_tokio::Session::connect(address).await?;
         let client = AsyncEchoClient::new(channel);
         let mut times = Vec::new();
         for time in [millis / 5, millis].map(Duration::from_millis) {

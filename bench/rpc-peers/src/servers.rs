@@ -46,20 +46,20 @@ pub(crate) fn serve(what: &str, address: &str) -> Result<()> {
         "ours" => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async {
-                let server = AsyncServer::bind(&address.parse()?)?.with_thrift_clients();
+                let server = AsyncServer::bind(address)?.with_thrift_clients();
                 let server = server.add_service(AsyncEchoServer(Mirror))?;
                 println!("ready");
                 Ok(server.serve().await?)
             })
         }
         "ours-blocking" => {
-            let server = Server::bind(&address.parse()?)?.with_thrift_clients();
+            let server = Server::bind(address)?.with_thrift_clients();
             let server = server.add_service(EchoServer(Mirror))?;
             println!("ready");
             Ok(server.serve()?)
         }
         "ours-in-place" => {
-            let server = Server::bind(&address.parse()?)?;
+            let server = Server::bind(address)?;
             let server = server.add_service(InPlaceEchoServer(Mirror))?;
             println!("ready");
             Ok(server.serve()?)

@@ -146,8 +146,8 @@ pub(crate) async fn beside() -> Result<()> {
     let places = Places { folder: tempfile::tempdir()? };
     let _servers = places.start()?;
     let (shm, unix) = (places.path("shm"), places.path("unix"));
-    let shm = AsyncEchoClient::new(Session::connect(&format!("shm:{shm}").parse()?).await?);
-    let native = AsyncEchoClient::new(Session::connect(&format!("unix:{unix}").parse()?).await?);
+    let shm = AsyncEchoClient::new(Session::connect(format!("shm:{shm}")).await?);
+    let native = AsyncEchoClient::new(Session::connect(format!("unix:{unix}")).await?);
     let volo_path = places.path("volo");
     let to_volo =
         AsyncEchoClient::new(AsyncThriftClient::new(format!("unix:{volo_path}").parse()?));
@@ -156,7 +156,7 @@ pub(crate) async fn beside() -> Result<()> {
     let session = Session::connect(&places.volo_over_shm().parse()?).await?;
     let over_shm = echo::EchoClientBuilder::new("Echo").call_over(session).build();
 
-    let session = ExclusiveSession::connect(&places.in_place().parse()?)?;
+    let session = ExclusiveSession::connect(&places.in_place())?;
     let in_place = EchoClient::new(RefCell::new(session));
 
     let list = rows();
@@ -227,7 +227,7 @@ pub(crate) async fn beside_paced() -> Result<()> {
     let places = Places { folder: tempfile::tempdir()? };
     let _servers = places.start()?;
     let shm = places.path("shm");
-    let shm = AsyncEchoClient::new(Session::connect(&format!("shm:{shm}").parse()?).await?);
+    let shm = AsyncEchoClient::new(Session::connect(format!("shm:{shm}")).await?);
     let volo = client!(&places.path("volo"));
     let ours = async || ours::call_five(&shm).await;
     let volo_five = async || {

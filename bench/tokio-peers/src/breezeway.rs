@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use breezeway_tokio::{Session, Server, Stream};
 
 pub(crate) async fn serve(path: &Path, size: usize, says_so: bool) -> Result<()> {
-    let server = Server::bind(&format!("shm:{}", path.display()).parse()?)?;
+    let server = Server::bind(format!("shm:{}", path.display()))?;
     if says_so {
         println!("listening");
     }
@@ -30,11 +30,11 @@ pub(crate) struct Client(Session);
 
 impl Client {
     pub(crate) async fn connect(path: &Path) -> Result<Self> {
-        Ok(Self(Session::connect(&format!("shm:{}", path.display()).parse()?).await?))
+        Ok(Self(Session::connect(format!("shm:{}", path.display())).await?))
     }
 
     pub(crate) async fn open(&self, size: usize) -> Result<Talk> {
-        Ok(Talk { stream: self.0.open(0, None).await?, message: vec![0; size] })
+        Ok(Talk { stream: self.0.open(0).await?, message: vec![0; size] })
     }
 }
 

@@ -40,7 +40,7 @@ fn address(folder: &Path, name: &str) -> Result<Address, Failure> {
 fn serve(place: &str) -> Result<(), Failure> {
     raise_limit_of_open_files()?;
     cpu::pin_current_thread(Cpus::first_allowed()?.partner)?;
-    let server = Server::bind(&place.parse()?)?;
+    let server = Server::bind(place)?;
     println!("ready");
     Ok(server.serve(|call: Call<'_>| call.echo())?)
 }

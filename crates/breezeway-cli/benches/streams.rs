@@ -199,7 +199,7 @@ fn shared_frames(folder: &Path, method: u32) -> Result<Rates, Failure> {
     let send = |number| {
         let mut frame = session.reserve(FRAME)?;
         make(frame.bytes_mut(), number, method == TOUCHED);
-        Ok(session.post_space(method, frame)?)
+        Ok(session.request(method).post_space(frame)?)
     };
     rates(send, || Ok(session.call(0, &[])?.bytes().u64_le_at(0).ok_or("no count")?))
 }
@@ -265,10 +265,10 @@ fn round_trips(stream: &mut Stream, time: Duration) -> Result<[f64; 2], Failure>
 
 fn measure_sleeping_reader(folder: &Path) -> Result<(), Failure> {
     let session = connect(folder)?;
-    let mut stream = session.open(ECHO, None)?;
+    let mut stream = session.open(ECHO)?;
     round_trips(&mut stream, Duration::from_millis(500))?;
     let alone = round_trips(&mut stream, SLEEP / 2)?;
-    let mut stuck = session.open(ASLEEP, None)?;
+    let mut stuck = session.open(ASLEEP)?;
     // Until its window is full.
     let soon = Instant::now() + Duration::from_millis(100);
     while stuck.sender().send_until(&[7; SIZE], soon).is_ok() {}

@@ -37,7 +37,7 @@ struct Side {
 
 impl Side {
     fn session(&self) -> Result<ExclusiveSession, Failure> {
-        Ok(ExclusiveSession::connect_with(&self.server.address.parse::<Address>()?, &self.options)?)
+        Ok(ExclusiveSession::connect_with(&self.server.address, &self.options)?)
     }
 }
 

@@ -17,7 +17,7 @@ use tower::{Service, ServiceExt};
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 async fn serve(etcd: Etcd, name: &str, address: &str) -> Outcome {
-    let server = breezeway_tokio::Server::bind(&address.parse()?)?;
+    let server = breezeway_tokio::Server::bind(address)?;
     // Its port is known now. On this host clients use its socket; for others the address would have
     // to name this host in place of 127.0.0.1.
     let instance = Instance::here(name, server.address())?.with_weight(1);

@@ -41,7 +41,7 @@ pub(crate) async fn native(
     let options = &session(options.clone(), GRPC);
     let mut failures = Vec::new();
     for place in address.places() {
-        match Session::connect_with(&place.clone().into(), options).await {
+        match Session::connect_with(place.clone(), options).await {
             Ok(channel) if channel.service() == GRPC => {
                 let (peer, carrier) = (channel.peer().clone(), channel.carrier());
                 let info = ConnectInfo { peer, carrier, gear: Gear::Native };
@@ -120,8 +120,8 @@ impl Connector {
         };
         let mut tries = 0;
         loop {
-            let channel = Session::connect_with(&place.clone().into(), &self.options).await?;
-            match channel.open(CONNECTION, None).await {
+            let channel = Session::connect_with(place.clone(), &self.options).await?;
+            match channel.open(CONNECTION).await {
                 Ok(stream) => {
                     let (time, _) = self.options.timeouts();
                     return Ok(Connection::of_session(stream, time).0);

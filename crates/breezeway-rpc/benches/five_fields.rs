@@ -48,7 +48,7 @@ fn busy() -> SessionOptions {
 fn serve_service(address: &str) -> Result<(), Box<dyn Error>> {
     cpu::pin_current_thread(0)?;
     let options = ServerOptions::new().session(busy());
-    let server = Server::bind_with(&address.parse()?, options)?.add_service(FivesServer(Echo))?;
+    let server = Server::bind_with(address, options)?.add_service(FivesServer(Echo))?;
     println!("ready");
     Ok(server.serve()?)
 }
@@ -56,7 +56,7 @@ fn serve_service(address: &str) -> Result<(), Box<dyn Error>> {
 fn serve_echo(address: &str) -> Result<(), Box<dyn Error>> {
     cpu::pin_current_thread(0)?;
     let options = ServerOptions::new().session(busy());
-    let server = breezeway::Server::bind_with(&address.parse()?, options)?;
+    let server = breezeway::Server::bind_with(address, options)?;
     println!("ready");
     Ok(server.serve(|call: Call<'_>| -> Handled { call.echo() })?)
 }
@@ -92,7 +92,7 @@ fn compare() -> Result<(), Box<dyn Error>> {
     for _ in 0..ROUNDS {
         // One server at a time, because each takes all of its CPU.
         let served = Served::start("serve-echo", &address("echo"))?;
-        let mut session = ExclusiveSession::connect_with(&address("echo").parse()?, &busy())?;
+        let mut session = ExclusiveSession::connect_with(address("echo"), &busy())?;
         let mut reply = [0; 104];
         raw.push(time(|| {
             // The reply is read, as a service's reply is.
@@ -104,7 +104,7 @@ fn compare() -> Result<(), Box<dyn Error>> {
         }));
         drop((session, served));
         let served = Served::start("serve-service", &address("service"))?;
-        let session = ExclusiveSession::connect_with(&address("service").parse()?, &busy())?;
+        let session = ExclusiveSession::connect_with(address("service"), &busy())?;
         let fives = FivesClient::new(RefCell::new(session));
         service.push(time(|| drop(black_box(fives.echo(five.clone())))));
         drop((fives, served));

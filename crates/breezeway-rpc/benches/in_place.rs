@@ -158,13 +158,12 @@ fn serve(kind: &str, address: &str) -> Result<(), Box<dyn Error>> {
         // SAFETY: the client is this program's other process, which uses the safe API alone.
         options = options.trust(|_| Some(unsafe { TrustedPeer::assume() }));
     }
-    let address = address.parse()?;
     if kind == "raw" {
-        let server = breezeway::Server::bind_with(&address, options)?;
+        let server = breezeway::Server::bind_with(address, options)?;
         println!("ready");
         return Ok(server.serve(|call: Call<'_>| -> Handled { call.echo() })?);
     }
-    let server = Server::bind_with(&address, options)?;
+    let server = Server::bind_with(address, options)?;
     let server = match kind {
         "owned" => server.add_service(LibraryServer(Books))?,
         _ => server.add_service(InPlaceLibraryServer(Books))?,
@@ -219,7 +218,7 @@ fn measure(method: &str, arguments: &impl Encode) -> Result<(), Box<dyn Error>> 
             // One server at a time, because each takes all of its CPU.
             let address = format!("shm:{}/{kind}.sock", folder.path().display());
             let served = Served::start(kind, &address)?;
-            let mut session = ExclusiveSession::connect_with(&address.parse()?, &busy())?;
+            let mut session = ExclusiveSession::connect_with(&address, &busy())?;
             let mut reply = vec![0; bytes.len()];
             times.push(time(|| {
                 if let Ok(replied) = session.call(number, black_box(&bytes)) {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use breezeway::{CallError, ExclusiveSession, Pool, PooledSession};
+use breezeway::{CallError, ExclusiveSession, Message, Pool, PooledSession, Request};
 
 use crate::bytes::{INLINE, decode, decode_into, keep_buffer, take_buffer};
 use crate::caller::CallOptions;
@@ -186,7 +186,9 @@ impl Channel for breezeway::Session {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        call_until(self, method, arguments, options, options.deadline())
+        exchange(arguments, options, |block, bytes| {
+            Ok(within_options(self.request(method.tag), options, block).send(bytes)?)
+        })
     }
 
     fn post<A: thrift::Call>(
@@ -195,7 +197,10 @@ impl Channel for breezeway::Session {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
-        post_until(self, method, arguments, options, options.deadline())
+        without_metadata(options)?;
+        encoded(arguments, |bytes| {
+            Ok(within_options(self.request(method.tag), options, &None).post(bytes)?)
+        })
     }
 }
 
@@ -206,10 +211,9 @@ impl Channel for breezeway::Client {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        let call = |channel: &breezeway::Session, until| {
-            call_until(channel, method, arguments, options, until)
-        };
-        self.retrying(options.timeout, call, Error::may_have_run)
+        exchange(arguments, options, |block, bytes| {
+            Ok(within_options(self.request(method.tag), options, block).send(bytes)?)
+        })
     }
 
     fn post<A: thrift::Call>(
@@ -218,58 +222,46 @@ impl Channel for breezeway::Client {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
-        let post = |channel: &breezeway::Session, until| {
-            post_until(channel, method, arguments, options, until)
-        };
-        self.retrying(options.timeout, post, Error::may_have_run)
+        without_metadata(options)?;
+        encoded(arguments, |bytes| {
+            Ok(within_options(self.request(method.tag), options, &None).post(bytes)?)
+        })
     }
 }
 
-/// Calls over a shared session until the deadline; a repeated call keeps the deadline of its first
-/// attempt.
-fn call_until<A: thrift::Call>(
-    channel: &breezeway::Session,
-    method: &Method,
-    arguments: &A,
+/// Returns a request with the options of a call and its metadata block.
+pub(crate) fn within_options<'a, S>(
+    request: Request<'a, S>,
     options: &CallOptions,
-    deadline: Option<Instant>,
-) -> Result<A::Reply, Error> {
-    let metadata = options.block()?;
-    let reply = encoded(arguments, |request| match (&metadata, deadline) {
-        (None, None) => channel.call(method.tag, request),
-        (None, Some(deadline)) => channel.call_until(method.tag, request, deadline),
-        (Some(block), None) => channel.call_with_metadata(method.tag, block, request),
-        (Some(block), Some(deadline)) => {
-            channel.call_with_metadata_until(method.tag, block, request, deadline)
-        }
-    })?;
-    options.received(reply.metadata())?;
-    decode(reply.bytes()).map_err(Error::Reply)
+    block: &'a Option<Vec<u8>>,
+) -> Request<'a, S> {
+    let request = match options.timeout {
+        None => request,
+        Some(timeout) => request.timeout(timeout),
+    };
+    request.metadata(block.as_deref().unwrap_or_default())
 }
 
-/// Posts like [`call_until`], for a oneway call, which waits only for room.
-fn post_until<A: thrift::Call>(
-    channel: &breezeway::Session,
-    method: &Method,
+/// Calls over a shared session: `send` receives the metadata block and the encoded arguments.
+fn exchange<A: thrift::Call>(
     arguments: &A,
     options: &CallOptions,
-    deadline: Option<Instant>,
-) -> Result<(), Error> {
-    without_metadata(options)?;
-    encoded(arguments, |message| match deadline {
-        None => channel.post(method.tag, message),
-        Some(deadline) => channel.post_until(method.tag, message, deadline),
-    })
+    send: impl FnOnce(&Option<Vec<u8>>, &[u8]) -> Result<Message, Error>,
+) -> Result<A::Reply, Error> {
+    let block = options.block()?;
+    let reply = encoded(arguments, |bytes| send(&block, bytes))?;
+    options.received(reply.metadata())?;
+    decode(reply.bytes()).map_err(Error::Reply)
 }
 
 /// Sends a message that is first written to memory of this thread.
 fn encoded<A: Encode, T>(
     arguments: &A,
-    send: impl FnOnce(&[u8]) -> Result<T, CallError>,
+    send: impl FnOnce(&[u8]) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let mut buffer = take_buffer();
     let written = encode_vec(arguments, &mut buffer);
-    let sent = written.map_err(Error::from).and_then(|()| Ok(send(&buffer)?));
+    let sent = written.map_err(Error::from).and_then(|()| send(&buffer));
     keep_buffer(buffer);
     sent
 }

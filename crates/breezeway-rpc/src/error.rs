@@ -274,6 +274,7 @@ impl From<ClientError> for Error {
         match error {
             ClientError::Connect(error) => Self::Connect(error),
             ClientError::Call(error) => error.into(),
+            ClientError::Stream(error) => error.into(),
             other => Self::new(ExceptionKind::UNKNOWN, other.to_string()),
         }
     }

@@ -175,7 +175,7 @@ macro_rules! reply_space {
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
-/// # let address = format!("shm:{}/users.sock", folder.path().display()).parse()?;
+/// # let address = format!("shm:{}/users.sock", folder.path().display());
 /// let table = Table { ages: [("Ada".to_owned(), 36)].into() };
 /// let server = Server::bind(&address)?.add_service(InPlaceUsersServer(table))?;
 /// # let stopper = server.stopper();

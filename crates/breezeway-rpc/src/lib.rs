@@ -36,7 +36,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("users.sock").display().to_string();
-//! let address = format!("shm:{path},unix:{path}-unix").parse()?;
+//! let address = format!("shm:{path},unix:{path}-unix");
 //! let server = Server::bind(&address)?.add_service(UsersServer(Table))?;
 //! let stopper = server.stopper();
 //! let serving = std::thread::spawn(move || server.serve());

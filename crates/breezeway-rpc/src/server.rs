@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use breezeway::{Address, Handled, Monitor, ServeError, ServerOptions, Stopper};
+use breezeway::{Address, AddressError, Handled, Monitor, ServeError, ServerOptions, Stopper};
 
 use crate::RPC;
 use crate::call::{Call, Exchange, Fill};
@@ -47,12 +47,17 @@ pub(crate) struct Services {
 
 impl Server {
     /// Listens at `address` with default options.
-    pub fn bind(address: &Address) -> Result<Self, ServeError> {
+    pub fn bind(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+    ) -> Result<Self, ServeError> {
         Self::bind_with(address, ServerOptions::new())
     }
 
     /// Listens at `address`.
-    pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+    pub fn bind_with(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+        options: ServerOptions,
+    ) -> Result<Self, ServeError> {
         let thrift: Arc<Connections> = Arc::default();
         let clients = Arc::clone(&thrift);
         let session = options.session_options().clone().service(RPC);

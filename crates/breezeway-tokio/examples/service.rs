@@ -5,6 +5,7 @@ use std::sync::Arc;
 use breezeway_tokio::{Address, ErrorCode, OwnedCall, ReplyError, Server, Session, Stream};
 use tokio::sync::watch;
 
+const WATCH: u32 = 0;
 const ADD: u32 = 1;
 
 async fn call(counter: Arc<watch::Sender<u64>>, call: OwnedCall) -> Result<(), ReplyError> {
@@ -43,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     ));
 
     let session = Session::connect(&address).await?;
-    let mut watched = session.open(0, None).await?;
+    let mut watched = session.open(WATCH).await?;
     for amount in 1..=4u64 {
         let sum = session.call(ADD, &amount.to_le_bytes()).await?;
         println!("added {amount}: {}", sum.bytes().u64_le_at(0).expect("8 bytes"));

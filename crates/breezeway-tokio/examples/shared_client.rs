@@ -1,13 +1,14 @@
 //! `cargo run -p breezeway-tokio --example shared_client [ADDRESS]`: tasks that call through one
 //! client. A call fails after a second; a server that ends is awaited for five.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_tokio::{
     Address, Client, ClientOptions, ErrorCode, OwnedCall, ReplyError, Server, SessionOptions,
 };
 use tokio::task::JoinSet;
+
+const SQUARE: u32 = 0;
 
 async fn square(call: OwnedCall) -> Result<(), ReplyError> {
     match call.request().u64_le_at(0).and_then(|number| number.checked_mul(number)) {
@@ -26,12 +27,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = ClientOptions::new()
         .session(SessionOptions::new().call_timeout(Some(Duration::from_secs(1))))
         .wait_for_server(Duration::from_secs(5));
-    let client = Arc::new(Client::connect_with(&address, options).await?);
+    let client = Client::connect_with(&address, options).await?;
 
     let mut calls = JoinSet::new();
     for number in 1..=8u64 {
-        let client = Arc::clone(&client);
-        calls.spawn(async move { client.call(0, &number.to_le_bytes()).await });
+        let client = client.clone();
+        calls.spawn(async move { client.call(SQUARE, &number.to_le_bytes()).await });
     }
     let mut sum = 0;
     while let Some(reply) = calls.join_next().await {

@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use breezeway::{
-    Address, ErrorCode, MessageBytes, OwnedSpace, ServeError, ServerOptions, StreamError, gather,
+    Address, AddressError, ErrorCode, MessageBytes, OwnedSpace, ServeError, ServerOptions,
+    StreamError, gather,
 };
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
@@ -152,13 +153,18 @@ const BACKLOG: usize = 128;
 
 impl ByteListener {
     /// Listens with default options.
-    pub fn bind(address: &Address) -> Result<Self, ServeError> {
+    pub fn bind(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+    ) -> Result<Self, ServeError> {
         Self::bind_with(address, ServerOptions::new())
     }
 
     /// Listens at all places of the address, with these options. A task serves the sessions until
     /// this is dropped.
-    pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+    pub fn bind_with(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+        options: ServerOptions,
+    ) -> Result<Self, ServeError> {
         let server = Server::bind_with(address, options)?;
         let (address, stopper) = (server.address(), server.stopper());
         let (sender, streams) = mpsc::channel(BACKLOG);

@@ -330,7 +330,7 @@ mod tests {
         });
         let mut streams = Vec::new();
         for _ in 0..4 {
-            streams.push(session.open(0, None).await.unwrap());
+            streams.push(session.open(0).await.unwrap());
         }
         let before = session.session.stats();
         let tasks: Vec<_> = streams

@@ -33,7 +33,7 @@ use crate::drive::watch;
 ///         stream.shutdown().await
 ///     });
 /// });
-/// let server = Server::bind_with(&format!("shm:{path}").parse()?, options)?;
+/// let server = Server::bind_with(format!("shm:{path}"), options)?;
 /// let stopper = server.stopper();
 /// let serving = tokio::spawn(server.serve(|call| async move { call.echo() }));
 ///

@@ -5,13 +5,15 @@
 //! the session's socket is readable. An idle session costs no CPU.
 //!
 //! ```
-//! use breezeway_tokio::{Session, Server};
+//! use breezeway_tokio::{Client, Server};
+//!
+//! const GREET: u32 = 0;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("hello.sock").display().to_string();
-//! let address = format!("shm:{path},unix:{path}-unix").parse()?;
+//! let address = format!("shm:{path},unix:{path}-unix");
 //! let server = Server::bind(&address)?;
 //! let stopper = server.stopper();
 //! let serving = tokio::spawn(server.serve(|call| async move {
@@ -19,8 +21,8 @@
 //!     call.reply(format!("hello {name}"))
 //! }));
 //!
-//! let session = Session::connect(&address).await?;
-//! assert_eq!(session.call(0, b"world").await?.to_vec(), b"hello world");
+//! let client = Client::connect(&address).await?;
+//! assert_eq!(client.call(GREET, b"world").await?.to_vec(), b"hello world");
 //! stopper.stop();
 //! serving.await??;
 //! # Ok(())
@@ -46,6 +48,7 @@ mod drive;
 mod foreign;
 mod handlers;
 mod opener;
+mod request;
 mod served;
 mod server;
 mod server_session;
@@ -59,6 +62,7 @@ pub use bytes::{ByteListener, ByteStream};
 pub use client::Client;
 pub use foreign::ForeignStream;
 pub use opener::StreamOpener;
+pub use request::Request;
 pub use server::Server;
 pub use server_session::{Incoming, ServerSession, cancelled};
 pub use session::Session;
@@ -69,10 +73,10 @@ pub use stream::{ReceiveHalf, SendHalf, Stream};
 pub use threads::on_a_thread;
 
 pub use breezeway::{
-    Address, CallError, Carrier, ClientError, ClientOptions, ConnectError, ErrorCode,
+    Address, AddressError, CallError, Carrier, ClientError, ClientOptions, ConnectError, ErrorCode,
     ForeignConnection, Identity, Message, Monitor, OwnedCall, OwnedSpace, Peer, ReplyError,
     ServeError, ServerOptions, ServerStats, SessionError, SessionId, SessionOptions, StreamError,
-    TrustedPeer, Unserved, WaitPolicy,
+    TrustedPeer, TrySendError, Unserved, WaitPolicy,
 };
 
 /// Programs of the package's README, which the doctests compile.

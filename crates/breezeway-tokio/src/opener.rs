@@ -1,9 +1,8 @@
 //! The way back to a client: streams that its server opens.
 
-use std::future::poll_fn;
-
 use breezeway::{OwnedCall, SessionId, StreamError};
 
+use crate::request::Request;
 use crate::stream::{SendHalf, Stream};
 
 /// Handle that opens streams to the client of a session. A server's handler uses it to send
@@ -14,7 +13,7 @@ use crate::stream::{SendHalf, Stream};
 /// keep it for any time, see [`breezeway::StreamOpener`].
 #[derive(Clone, Debug)]
 pub struct StreamOpener {
-    stream_opener: breezeway::StreamOpener,
+    pub(crate) stream_opener: breezeway::StreamOpener,
 }
 
 impl StreamOpener {
@@ -29,13 +28,17 @@ impl StreamOpener {
         self.stream_opener.session()
     }
 
-    /// Opens a stream, with metadata if given. Waits until there is room.
+    /// Opens a stream. Waits until there is room.
     ///
     /// Fails with [`CallError::NotSent`](crate::CallError::NotSent) if the session is over, and
     /// with [`StreamError::TooMany`] if the client allows no more open streams.
-    pub async fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
-        let stream = poll_fn(|cx| self.stream_opener.poll_open(cx, method, metadata)).await?;
-        Ok(Stream::new(stream))
+    pub async fn open(&self, method: u32) -> Result<Stream, StreamError> {
+        self.request(method).open().await
+    }
+
+    /// Begins a stream with a deadline or metadata.
+    pub fn request(&self, method: u32) -> Request<'_, Self> {
+        Request::new(self, method)
     }
 }
 

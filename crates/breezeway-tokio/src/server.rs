@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use breezeway::{
-    Address, Driver, ErrorCode, HandlerTimer, Monitor, OwnedCall, ServeError, ServerOptions,
-    ServerSession, SessionListener,
+    Address, AddressError, Driver, ErrorCode, HandlerTimer, Monitor, OwnedCall, ServeError,
+    ServerOptions, ServerSession, SessionListener,
 };
 #[cfg(feature = "spans")]
 use breezeway::{CallOf, CallSpan};
@@ -34,7 +34,9 @@ pub struct Server {
 
 impl Server {
     /// Listens with default options.
-    pub fn bind(address: &Address) -> Result<Self, ServeError> {
+    pub fn bind(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+    ) -> Result<Self, ServeError> {
         Self::bind_with(address, ServerOptions::new())
     }
 
@@ -43,7 +45,10 @@ impl Server {
     /// [`workers`](ServerOptions::workers) and [`stream_threads`](ServerOptions::stream_threads)
     /// have no effect. An [`offload`](ServerOptions::offload) other than 0 is refused: handlers run
     /// slow work in `spawn_blocking`.
-    pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+    pub fn bind_with(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+        options: ServerOptions,
+    ) -> Result<Self, ServeError> {
         options.validate_for_tasks()?;
         let drain_timeout = options.drain_time();
         let listener = SessionListener::bind(address, options)?;

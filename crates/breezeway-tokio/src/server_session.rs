@@ -10,6 +10,7 @@ use breezeway::{
 };
 
 use crate::drive::spawn_driver;
+use crate::request::Request;
 use crate::stream::Stream;
 use crate::threads::start;
 
@@ -96,9 +97,13 @@ impl ServerSession {
 
     /// Opens a stream to the client, which [accepts](crate::Session::accept) it. Waits while there
     /// is no room.
-    pub async fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
-        let stream = poll_fn(|cx| self.session.poll_open(cx, method, metadata)).await?;
-        Ok(Stream::new(stream))
+    pub async fn open(&self, method: u32) -> Result<Stream, StreamError> {
+        self.request(method).open().await
+    }
+
+    /// Begins a stream with a deadline or metadata.
+    pub fn request(&self, method: u32) -> Request<'_, Self> {
+        Request::new(self, method)
     }
 }
 

@@ -3,15 +3,15 @@
 use std::future::{Future, poll_fn};
 use std::os::fd::OwnedFd;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use breezeway::{
-    Address, CallError, Carrier, ConnectError, Driver, Message, Peer, SessionOptions, StreamError,
-    TrustedPeer,
+    Address, AddressError, CallError, Carrier, ConnectError, Driver, Message, Peer, SessionOptions,
+    StreamError, TrustedPeer, TrySendError,
 };
-use tokio::time::timeout_at;
 
 use crate::drive::{failed, spawn_driver};
+use crate::request::Request;
 use crate::server_session::ServerSession;
 use crate::stream::Stream;
 use crate::threads::blocking;
@@ -27,17 +27,20 @@ pub struct Session {
 
 impl Session {
     /// Connects with default options.
-    pub async fn connect(address: &Address) -> Result<Self, ConnectError> {
+    pub async fn connect(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+    ) -> Result<Self, ConnectError> {
         Self::connect_with(address, &SessionOptions::new()).await
     }
 
     /// Connects to the first of the address's places that works. The handshake, which waits for the
     /// server, runs on a thread for blocking work.
     pub async fn connect_with(
-        address: &Address,
+        address: impl TryInto<Address, Error: Into<AddressError>>,
         options: &SessionOptions,
     ) -> Result<Self, ConnectError> {
-        let (address, options) = (address.clone(), options.clone());
+        let address = address.try_into().map_err(Into::<AddressError>::into)?;
+        let options = options.clone();
         let connected =
             blocking(move || breezeway::Session::connect_driven(&address, &options)).await?;
         Self::driven(connected)
@@ -124,61 +127,28 @@ impl Session {
     /// Calls `method` with a copy of `request`, and returns the reply. Dropping the future before
     /// cancels the call.
     pub async fn call(&self, method: u32, request: &[u8]) -> Result<Message, CallError> {
-        self.exchange_in_time(method, None, request).await
+        self.request(method).send(request).await
     }
 
-    /// Calls `method` like [`Self::call`], but fails with [`CallError::DeadlinePassed`] at
-    /// `deadline`.
-    pub async fn call_until(
-        &self,
-        method: u32,
-        request: &[u8],
-        deadline: Instant,
-    ) -> Result<Message, CallError> {
-        let time = deadline.saturating_duration_since(Instant::now());
-        let call = within(self.exchange(method, None, request, Some(time)), deadline);
-        self.spanned(method, call).await
+    /// Sends a one-way message. `Ok` means that it was published. Waits until there is room, at
+    /// most for the call timeout.
+    pub async fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
+        self.request(method).post(message).await
     }
 
-    /// Calls `method` like [`Self::call`], with a metadata block beside the request.
-    pub async fn call_with_metadata(
-        &self,
-        method: u32,
-        metadata: &[u8],
-        request: &[u8],
-    ) -> Result<Message, CallError> {
-        self.exchange_in_time(method, Some(metadata), request).await
+    /// Opens a stream. Waits until there is room.
+    pub async fn open(&self, method: u32) -> Result<Stream, StreamError> {
+        self.request(method).open().await
     }
 
-    /// Calls `method` like [`Self::call_with_metadata`], but fails with
-    /// [`CallError::DeadlinePassed`] at `deadline`.
-    pub async fn call_with_metadata_until(
-        &self,
-        method: u32,
-        metadata: &[u8],
-        request: &[u8],
-        deadline: Instant,
-    ) -> Result<Message, CallError> {
-        let time = deadline.saturating_duration_since(Instant::now());
-        let call = within(self.exchange(method, Some(metadata), request, Some(time)), deadline);
-        self.spanned(method, call).await
-    }
-
-    /// Calls within the session's call timeout.
-    async fn exchange_in_time(
-        &self,
-        method: u32,
-        metadata: Option<&[u8]>,
-        request: &[u8],
-    ) -> Result<Message, CallError> {
-        let time = self.session.call_timeout();
-        let call = self.in_time(self.exchange(method, metadata, request, time));
-        self.spanned(method, call).await
+    /// Begins a request with a deadline or metadata.
+    pub fn request(&self, method: u32) -> Request<'_, Self> {
+        Request::new(self, method)
     }
 
     /// Runs a call in a span from its beginning to its end.
     #[cfg(feature = "spans")]
-    async fn spanned<T>(
+    pub(crate) async fn spanned<T>(
         &self,
         method: u32,
         call: impl Future<Output = Result<T, CallError>>,
@@ -191,73 +161,13 @@ impl Session {
     }
 
     #[cfg(not(feature = "spans"))]
-    fn spanned<F: Future>(&self, _method: u32, call: F) -> F {
+    pub(crate) fn spanned<F: Future>(&self, _method: u32, call: F) -> F {
         call
     }
 
-    /// Runs `work` within the session's call timeout.
-    pub(crate) async fn in_time<T>(
-        &self,
-        work: impl Future<Output = Result<T, CallError>>,
-    ) -> Result<T, CallError> {
-        match self.session.call_timeout().and_then(|time| Instant::now().checked_add(time)) {
-            None => work.await,
-            Some(deadline) => within(work, deadline).await,
-        }
-    }
-
-    async fn exchange(
-        &self,
-        method: u32,
-        metadata: Option<&[u8]>,
-        request: &[u8],
-        time: Option<Duration>,
-    ) -> Result<Message, CallError> {
-        let call =
-            poll_fn(|cx| self.session.poll_start_call(cx, method, metadata, request, time)).await?;
-        call.await
-    }
-
-    /// Sends a one-way message. `Ok` means that it was published. Waits until there is room, at
-    /// most for the call timeout.
-    pub async fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
-        self.in_time(poll_fn(|cx| self.session.poll_post(cx, method, message))).await
-    }
-
-    /// Sends a one-way message like [`Self::post`], but fails with [`CallError::DeadlinePassed`] at
-    /// `deadline`.
-    pub async fn post_until(
-        &self,
-        method: u32,
-        message: &[u8],
-        deadline: Instant,
-    ) -> Result<(), CallError> {
-        within(poll_fn(|cx| self.session.poll_post(cx, method, message)), deadline).await
-    }
-
-    /// Sends a one-way message like [`Self::post`] if there is room for it now. Returns false if
-    /// not; nothing was sent then.
-    pub fn try_post(&self, method: u32, message: &[u8]) -> Result<bool, CallError> {
+    /// Sends a one-way message like [`Self::post`] if there is room for it now.
+    pub fn try_post<T: AsRef<[u8]>>(&self, method: u32, message: T) -> Result<(), TrySendError<T>> {
         self.session.try_post(method, message)
-    }
-
-    /// Opens a stream, with metadata if given. Waits until there is room.
-    pub async fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
-        let stream = poll_fn(|cx| self.session.poll_open(cx, method, metadata, None)).await?;
-        Ok(Stream::new(stream))
-    }
-
-    /// Opens a stream like [`Self::open`], with a time after which this side does not use the
-    /// stream any more. The peer's handler receives that time. The end of the time does not reset
-    /// the stream.
-    pub async fn open_for(
-        &self,
-        method: u32,
-        metadata: Option<&[u8]>,
-        time: Duration,
-    ) -> Result<Stream, StreamError> {
-        let open = poll_fn(|cx| self.session.poll_open(cx, method, metadata, Some(time)));
-        Ok(Stream::new(open.await?))
     }
 
     /// Opens a stream with its first entry: metadata, a message, both or neither. The entry may be
@@ -280,11 +190,4 @@ impl Session {
         let (method, stream) = poll_fn(|cx| self.session.poll_accept(cx)).await?;
         Ok((method, Stream::new(stream)))
     }
-}
-
-pub(crate) async fn within<T>(
-    call: impl Future<Output = Result<T, CallError>>,
-    deadline: Instant,
-) -> Result<T, CallError> {
-    timeout_at(deadline.into(), call).await.unwrap_or(Err(CallError::DeadlinePassed))
 }

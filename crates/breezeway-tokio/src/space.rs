@@ -2,11 +2,10 @@
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
-use breezeway::{CallError, Message, OwnedCall, OwnedSpace, StreamError};
+use breezeway::{CallError, OwnedCall, OwnedSpace, StreamError};
 
-use crate::session::{Session, within};
+use crate::session::Session;
 use crate::stream::{SendHalf, Stream};
 
 /// Calls and one-way messages in owned space.
@@ -14,7 +13,9 @@ use crate::stream::{SendHalf, Stream};
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use breezeway_tokio::{Session, Incoming, SessionOptions};
+/// use breezeway_tokio::{Incoming, Session, SessionOptions};
+///
+/// const ECHO: u32 = 0;
 ///
 /// let (session, server) = Session::pair(&SessionOptions::new()).await?;
 /// tokio::spawn(async move {
@@ -25,7 +26,7 @@ use crate::stream::{SendHalf, Stream};
 /// let mut space = session.reserve(100_000).await?;
 /// space.bytes_mut()[..5].copy_from_slice(b"frame");
 /// space.truncate(5);
-/// assert_eq!(session.call_space(0, space).await?.to_vec(), b"frame");
+/// assert_eq!(session.request(ECHO).send_space(space).await?.to_vec(), b"frame");
 /// # Ok(())
 /// # }
 /// ```
@@ -34,57 +35,13 @@ impl Session {
     /// may send. Waits, at most for the call timeout, while the memory is lent or reserved: a task
     /// that keeps spaces or messages while it reserves more may wait for itself.
     pub async fn reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
-        self.reserve_with_metadata(&[], len).await
-    }
-
-    /// Reserves space like [`Self::reserve`], with a metadata block, which is sent in front of the
-    /// message.
-    pub async fn reserve_with_metadata(
-        &self,
-        metadata: &[u8],
-        len: usize,
-    ) -> Result<OwnedSpace, CallError> {
-        let session = &self.session;
-        self.in_time(poll_fn(|cx| session.poll_reserve_with_metadata(cx, metadata, len))).await
+        self.request(0).reserve(len).await
     }
 
     /// Reserves space like [`Self::reserve`] if there is memory now; else the error names the
     /// resource that is short.
     pub fn try_reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
         self.session.try_reserve(len)
-    }
-
-    /// Calls `method` with the content of `space`, and returns the reply. Dropping the future
-    /// cancels the call.
-    pub async fn call_space(&self, method: u32, space: OwnedSpace) -> Result<Message, CallError> {
-        self.in_time(self.exchange_space(method, space, self.session.call_timeout())).await
-    }
-
-    /// Calls `method` like [`Self::call_space`], but fails with [`CallError::DeadlinePassed`] at
-    /// `deadline`.
-    pub async fn call_space_until(
-        &self,
-        method: u32,
-        space: OwnedSpace,
-        deadline: Instant,
-    ) -> Result<Message, CallError> {
-        let time = deadline.saturating_duration_since(Instant::now());
-        within(self.exchange_space(method, space, Some(time)), deadline).await
-    }
-
-    async fn exchange_space(
-        &self,
-        method: u32,
-        mut space: OwnedSpace,
-        time: Option<std::time::Duration>,
-    ) -> Result<Message, CallError> {
-        let session = &self.session;
-        poll_fn(|cx| session.poll_start_call_space(cx, method, &mut space, time)).await?.await
-    }
-
-    /// Sends the content of `space` as a one-way message, as [`Self::post`] does.
-    pub async fn post_space(&self, method: u32, mut space: OwnedSpace) -> Result<(), CallError> {
-        self.in_time(poll_fn(|cx| self.session.poll_post_space(cx, method, &mut space))).await
     }
 }
 

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use breezeway::{Carrier, ErrorCode, Message, Peer, SessionId, StreamError};
+use breezeway::{Carrier, ErrorCode, Message, Peer, SessionId, StreamError, TrySendError};
 
 /// Both directions of a stream: messages are sent and received in order.
 ///
@@ -104,9 +104,11 @@ impl SendHalf {
         poll_fn(|cx| self.half.poll_send(cx, message)).await
     }
 
-    /// Sends a copy of `message` like [`Self::send`] if there is room for it now. Returns false if
-    /// not; nothing was sent then.
-    pub fn try_send(&mut self, message: &[u8]) -> Result<bool, StreamError> {
+    /// Sends a copy of `message` like [`Self::send`] if there is room for it now.
+    pub fn try_send<T: AsRef<[u8]>>(
+        &mut self,
+        message: T,
+    ) -> Result<(), TrySendError<T, StreamError>> {
         self.half.try_send(message)
     }
 

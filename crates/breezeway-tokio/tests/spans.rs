@@ -48,7 +48,7 @@ fn each_call_has_spans_with_outcome_on_both_sides() {
             assert!(session.call(method(1, FAIL), b"two").await.is_err());
             assert!(session.call(method(1, PANIC), b"three").await.is_err());
             let soon = Instant::now() + Duration::from_millis(20);
-            assert!(session.call_until(method(1, NEVER), b"four", soon).await.is_err());
+            assert!(session.request(method(1, NEVER)).deadline(soon).send(b"four").await.is_err());
             drop((session, client));
             stopper.stop();
             serving.await.unwrap().unwrap();

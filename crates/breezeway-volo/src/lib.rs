@@ -11,7 +11,7 @@
 //! ```ignore
 //! use breezeway_volo::CallOver;
 //!
-//! let client = breezeway_tokio::Client::connect(&"shm:/run/shop.sock".parse()?).await?;
+//! let client = breezeway_tokio::Client::connect("shm:/run/shop.sock").await?;
 //! let shop = ShopClientBuilder::new("Shop").call_over(client).build();
 //! let tea = shop.buy(wanted, None).await?;
 //! ```
@@ -24,7 +24,7 @@
 //!
 //! let methods = methods!(Shop: check, buy, count, echo; oneway: look);
 //! let shop = VoloService::<_, ShopRequestRecv>::new(ShopServer::from_handler(Corner), methods)?;
-//! AsyncServer::bind(&"shm:/run/shop.sock".parse()?)?.add_service(shop)?.serve().await?;
+//! AsyncServer::bind("shm:/run/shop.sock")?.add_service(shop)?.serve().await?;
 //! ```
 //!
 //! # Trust

@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 
-use breezeway::{Address, Call, Peer, Server, ServerOptions};
+use breezeway::{Call, Peer, Server, ServerOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Some(uid) if users.contains(&uid) => Ok(()),
             Some(uid) => Err(format!("user {uid} is not on the list")),
         });
-    let server = Server::bind_with(&address.parse::<Address>()?, options)?;
+    let server = Server::bind_with(address, options)?;
     println!("listening on {}", server.address());
     server.serve(|call: Call<'_>| {
         // A handler sees the same credentials, to decide method by method.

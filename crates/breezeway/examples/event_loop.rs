@@ -22,6 +22,8 @@ impl Wake for Notify {
     }
 }
 
+const ECHO: u32 = 0;
+
 fn run(mut driver: Driver) -> rustix::io::Result<()> {
     let notify = Arc::new(Notify(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?));
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -55,7 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let serving = thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
     let (session, driver) = Session::connect_driven(&address, &SessionOptions::new())?;
     let driving = thread::spawn(move || run(driver));
-    println!("{}", String::from_utf8(session.call(0, b"driven from outside")?.to_vec())?);
+    println!("{}", String::from_utf8(session.call(ECHO, b"driven from outside")?.to_vec())?);
     drop(session);
     driving.join().map_err(|_| "the loop panicked")??;
     stopper.stop();

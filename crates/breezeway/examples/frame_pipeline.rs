@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use breezeway::{ExclusiveSession, Incoming, Message, ServerSession, SessionOptions};
 
+const PUSH: u32 = 0;
 const FRAME: usize = 8 * 1024 * 1024;
 const FRAMES: u64 = 100;
 
@@ -22,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // Waits while the encoder holds as many frames as the cap has room for.
         let mut frame = camera.reserve(FRAME)?;
         frame.bytes_mut()[..8].copy_from_slice(&number.to_le_bytes());
-        frame.post(0)?;
+        frame.post(PUSH)?;
     }
     drop(camera);
     let encoded = pipeline.join().map_err(|_| "the pipeline panicked")?;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use breezeway::{Call, ExclusiveServerSession, ExclusiveSession, SessionOptions};
 
+const PUSH: u32 = 0;
 const FRAME: usize = 8 * 1024 * 1024;
 /// One frame is made while the viewer reads another one.
 const READY: u64 = 2 * FRAME as u64;
@@ -27,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for word in frame.bytes_mut().as_chunks_mut::<8>().0 {
             *word = number.to_le_bytes();
         }
-        frame.post(0)?;
+        frame.post(PUSH)?;
     }
     drop(camera);
     viewer.join().map_err(|_| "the viewer panicked")??;

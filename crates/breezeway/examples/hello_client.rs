@@ -1,12 +1,12 @@
 //! Calls the server of the `hello_server` example, at the first place of its address that works.
 
-use breezeway::{Address, Client};
+use breezeway::Client;
 
 const GREET: u32 = 0;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = std::env::args().nth(1).unwrap_or("shm:/tmp/hello.sock".to_owned());
-    let client = Client::connect(&address.parse::<Address>()?)?;
+    let client = Client::connect(address)?;
     let reply = client.call(GREET, b"world")?;
     println!("{}", String::from_utf8(reply.to_vec())?);
     Ok(())

@@ -6,16 +6,15 @@
 //! cargo run --example hello_client
 //! ```
 
-use breezeway::{Address, Call, Server};
+use breezeway::{Call, ServeError, Server};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), ServeError> {
     let address = std::env::args().nth(1).unwrap_or("shm:/tmp/hello.sock".to_owned());
-    let server = Server::bind(&address.parse::<Address>()?)?;
+    let server = Server::bind(address)?;
     println!("listening on {}", server.address());
     server.serve(|call: Call<'_>| {
         let name = String::from_utf8(call.request().to_vec())?;
         let greeting = format!("hello {name}, by {}", call.carrier());
-        call.reply(greeting.as_bytes())
-    })?;
-    Ok(())
+        call.reply(greeting)
+    })
 }

@@ -13,6 +13,7 @@ use breezeway::{Address, Call, Driver, Next, Server, Session, SessionOptions};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 
+const ECHO: u32 = 0;
 const SESSION: Token = Token(0);
 const NOTIFY: Token = Token(1);
 
@@ -57,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let serving = thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
     let (session, driver) = Session::connect_driven(&address, &SessionOptions::new())?;
     let driving = thread::spawn(move || run(driver));
-    println!("{}", String::from_utf8(session.call(0, b"driven from outside")?.to_vec())?);
+    println!("{}", String::from_utf8(session.call(ECHO, b"driven from outside")?.to_vec())?);
     drop(session);
     driving.join().map_err(|_| "the loop panicked")??;
     stopper.stop();

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use breezeway::{Call, CallError, ExclusiveServerSession, ExclusiveSession, SessionOptions};
 
+const ECHO: u32 = 0;
 const CALLS: usize = 100_000;
 const IN_FLIGHT: usize = 32;
 
@@ -26,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn one_at_a_time(session: &mut ExclusiveSession) -> Result<Duration, CallError> {
     let start = Instant::now();
     for number in 0..CALLS {
-        let reply = session.call(0, &number.to_le_bytes())?;
+        let reply = session.call(ECHO, &number.to_le_bytes())?;
         assert_eq!(reply.bytes().u64_le_at(0), Some(number as u64));
     }
     Ok(start.elapsed())
@@ -39,7 +40,7 @@ fn pipelined(session: &mut ExclusiveSession) -> Result<Duration, CallError> {
         // A batch is published with one fence and at most one notification.
         let mut batch = session.batch();
         while sent < CALLS && sent - received < IN_FLIGHT {
-            batch.send(0, &sent.to_le_bytes())?;
+            batch.send(ECHO, &sent.to_le_bytes())?;
             sent += 1;
         }
         batch.flush()?;

@@ -4,8 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use breezeway::{Address, Call, Server, Session};
+use breezeway::{Address, Call, Client, Server};
+
+const SUMS: u32 = 0;
+const COUNT: u32 = 1;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/sum.sock".into()).parse()?;
@@ -26,8 +30,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         server.serve(move |call: Call<'_>| call.reply(&count.load(Ordering::Relaxed).to_le_bytes()))
     });
 
-    let session = Session::connect(&address)?;
-    let (mut numbers, mut sums) = session.open(0, None)?.split();
+    let client = Client::connect(&address)?;
+    let (mut numbers, mut sums) = client.open(SUMS)?.split();
     let sending = thread::spawn(move || {
         (1..=100u64).try_for_each(|number| numbers.send(&number.to_le_bytes()))?;
         numbers.finish()
@@ -37,9 +41,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         last = sum.bytes().u64_le_at(0).ok_or("a sum has eight bytes")?;
     }
     sending.join().map_err(|_| "the sender panicked")??;
-    let count = session.call(0, b"")?.bytes().u64_le_at(0);
+    let count = client.request(COUNT).timeout(Duration::from_secs(5)).send(b"")?;
+    let count = count.bytes().u64_le_at(0);
     println!("the sum of {} numbers is {last}", count.ok_or("a count has eight bytes")?);
-    drop((sums, session));
+    drop((sums, client));
     stopper.stop();
     serving.join().map_err(|_| "the server panicked")??;
     Ok(())

@@ -8,6 +8,7 @@ use std::error::Error;
 
 use breezeway::{Address, Call, ClientOptions, Pool, Server};
 
+const SQUARE: u32 = 0;
 const THREADS: u32 = 8;
 const CALLS: u32 = 1000;
 
@@ -40,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
 fn sum_of_squares(client: &Pool) -> Result<u64, Box<dyn Error + Send + Sync>> {
     let mut sum = 0;
     for number in 0..CALLS {
-        let reply = client.call(0, &number.to_le_bytes())?;
+        let reply = client.call(SQUARE, &number.to_le_bytes())?;
         sum += reply.bytes().u64_le_at(0).ok_or("a short reply")?;
     }
     Ok(sum)

@@ -1,5 +1,6 @@
 //! Addresses: one string names the places of a server, in every language and tool.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ const FORMS: &str = "shm:/path/to.sock, unix:/path/to.sock, tcp:host:port or tls
 
 /// Location of a server: one place, or several in the order of preference, separated by commas:
 /// `shm:/run/a.sock, unix:/run/b.sock, tcp:localhost:7000`.
+///
+/// Functions that bind or connect take an address or its text.
 ///
 /// A client takes the first place that works; a server listens at all of them. A client tries the
 /// next place after any failure, also after refusing a server's certificate: a `tcp:` place behind
@@ -93,6 +96,45 @@ impl Place {
     }
 }
 
+impl Address {
+    /// Converts a function's argument: an address, or its text.
+    pub(crate) fn of(
+        address: impl TryInto<Self, Error: Into<AddressError>>,
+    ) -> Result<Self, AddressError> {
+        address.try_into().map_err(Into::into)
+    }
+}
+
+impl From<&Address> for Address {
+    fn from(address: &Address) -> Self {
+        address.clone()
+    }
+}
+
+impl TryFrom<&str> for Address {
+    type Error = AddressError;
+
+    fn try_from(text: &str) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
+impl TryFrom<&String> for Address {
+    type Error = AddressError;
+
+    fn try_from(text: &String) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = AddressError;
+
+    fn try_from(text: String) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
 impl From<Place> for Address {
     fn from(place: Place) -> Self {
         Self(vec![place])
@@ -151,6 +193,13 @@ pub enum AddressError {
          tcp:[::1]:port; for TLS likewise behind tls:"
     )]
     NotHostAndPort(String),
+}
+
+/// The conversion of an [`Address`] to itself has this error.
+impl From<Infallible> for AddressError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
 }
 
 impl FromStr for Address {

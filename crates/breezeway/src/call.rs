@@ -3,6 +3,7 @@
 mod reply_space;
 
 use std::error::Error;
+use std::fmt;
 use std::io;
 use std::time::Duration;
 
@@ -236,9 +237,9 @@ impl<'c> Call<'c> {
     /// }
     /// ```
     #[inline]
-    pub fn reply(self, bytes: &[u8]) -> Handled {
+    pub fn reply(self, bytes: impl AsRef<[u8]>) -> Handled {
         match self.0 {
-            Here(serving) => replied(serving.reply(Body::Bytes(bytes))),
+            Here(serving) => replied(serving.reply(Body::Bytes(bytes.as_ref()))),
             Offloaded(elsewhere) => replied(elsewhere.take().reply(bytes)),
         }
     }
@@ -269,7 +270,7 @@ impl<'c> Call<'c> {
     /// Replies with no bytes. Ends the handler of a one-way message.
     #[inline]
     pub fn done(self) -> Handled {
-        self.reply(&[])
+        self.reply([])
     }
 
     /// Fails the call with the error that the method does not exist.
@@ -291,9 +292,9 @@ impl<'c> Call<'c> {
     ///     call.fail(ErrorCode::Application(404), "no such user")
     /// }
     /// ```
-    pub fn fail(self, code: ErrorCode, reason: &str) -> Handled {
+    pub fn fail(self, code: ErrorCode, reason: impl fmt::Display) -> Handled {
         match self.0 {
-            Here(serving) => replied(serving.refuse(code, reason)),
+            Here(serving) => replied(serving.refuse(code, &reason.to_string())),
             Offloaded(elsewhere) => replied(elsewhere.take().fail(code, reason)),
         }
     }

@@ -18,7 +18,7 @@ use breezeway_proto::time_left;
 use breezeway_shm::PayloadMemory;
 use breezeway_shm::statistics::Record;
 
-use crate::address::{Address, Place};
+use crate::address::{Address, AddressError, Place};
 use crate::carrier::tls::SESSION;
 use crate::carrier::wire::Wire;
 use crate::carrier::{Body, Carrier};
@@ -30,6 +30,7 @@ use crate::options::SessionOptions;
 use crate::served::ExclusiveServerSession;
 use crate::session::LINGER;
 use crate::spans::{CallOf, CallSpan};
+use crate::try_send::TrySendError;
 
 pub use batch::Batch;
 pub use replies::Reply;
@@ -48,8 +49,10 @@ pub use request_space::RequestSpace;
 /// ```no_run
 /// use breezeway::ExclusiveSession;
 ///
-/// let mut session = ExclusiveSession::connect(&"shm:/run/hello.sock".parse()?)?;
-/// let reply = session.call(0, b"world")?;
+/// const GREET: u32 = 0;
+///
+/// let mut session = ExclusiveSession::connect("shm:/run/hello.sock")?;
+/// let reply = session.call(GREET, b"world")?;
 /// println!("{}", String::from_utf8_lossy(&reply.to_vec()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -74,15 +77,20 @@ pub struct ExclusiveSession {
 
 impl ExclusiveSession {
     /// Connects with default options.
-    pub fn connect(address: &Address) -> Result<Self, ConnectError> {
+    pub fn connect(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+    ) -> Result<Self, ConnectError> {
         Self::connect_with(address, &SessionOptions::new())
     }
 
     /// Connects to the first of the address's places that works. Takes, for each, at most the
     /// handshake timeout for connecting, and again as long for the hello.
-    pub fn connect_with(address: &Address, options: &SessionOptions) -> Result<Self, ConnectError> {
+    pub fn connect_with(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+        options: &SessionOptions,
+    ) -> Result<Self, ConnectError> {
         options.validate()?;
-        connect::first_place(address, |place| Self::connect_to(place, options))
+        connect::first_place(&Address::of(address)?, |place| Self::connect_to(place, options))
     }
 
     pub(crate) fn connect_to(
@@ -312,11 +320,14 @@ impl ExclusiveSession {
         self.try_reply()
     }
 
-    /// Sends a one-way message like [`Self::post`] if there is room for it now; returns false if
-    /// not, and then nothing was sent. Never waits.
-    pub fn try_post(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
-        self.may_begin()?;
-        self.try_message(method, message)
+    /// Sends a one-way message like [`Self::post`] if there is room for it now. Never waits.
+    pub fn try_post<T: AsRef<[u8]>>(
+        &mut self,
+        method: u32,
+        message: T,
+    ) -> Result<(), TrySendError<T>> {
+        let sent = self.may_begin().and_then(|()| self.try_message(method, message.as_ref()));
+        TrySendError::result(message, sent)
     }
 
     #[inline(always)]

@@ -1,34 +1,37 @@
 //! Calls between processes on one machine at memory speed, safe against the process on the other
 //! side.
 //!
-//! A [`Server`] listens at an [`Address`]; an [`ExclusiveSession`] (one caller at a time), a
-//! [`Pool`] (a pool that threads share) or a [`Session`] (one session that threads share, with
-//! calls and [streams](Stream)) calls it. Requests and replies travel through shared memory of
-//! which every byte has exactly one writing process: neither side can write, truncate or corrupt
-//! data that the peer relies on, and bytes that a peer writes in its own memory are copied before
-//! they are validated.
+//! A [`Server`] listens at an [`Address`]. A [`Client`] calls it, for any number of threads, with
+//! calls and [streams](Stream), and follows its restarts. A [`Session`] is one connection that
+//! threads share, an [`ExclusiveSession`] one of a single caller, a [`Pool`] a set of such.
+//!
+//! Requests and replies travel through shared memory of which every byte has exactly one writing
+//! process: neither side can write, truncate or corrupt data that the peer relies on, and bytes
+//! that a peer writes in its own memory are copied before they are validated.
 //!
 //! ```
-//! use breezeway::{Address, Call, Pool, Server};
+//! use breezeway::{Call, Client, Server};
+//!
+//! const GREET: u32 = 0;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = std::env::temp_dir().join(format!("breezeway-docs-{}", std::process::id()));
 //! # std::fs::create_dir(&folder)?;
 //! # let path = folder.join("hello.sock").display().to_string();
 //! // In one process; `shm:` falls back to `unix:` where shared memory is not available.
-//! let address: Address = format!("shm:{path},unix:{path}-unix").parse()?;
+//! let address = format!("shm:{path},unix:{path}-unix");
 //! let server = Server::bind(&address)?;
 //! let stopper = server.stopper();
 //! let serving = std::thread::spawn(move || {
 //!     server.serve(|call: Call<'_>| {
 //!         let name = String::from_utf8(call.request().to_vec())?;
-//!         call.reply(format!("hello {name}").as_bytes())
+//!         call.reply(format!("hello {name}"))
 //!     })
 //! });
 //!
 //! // In another.
-//! let client = Pool::connect(&address)?;
-//! assert_eq!(client.call(0, b"world")?.to_vec(), b"hello world");
+//! let client = Client::connect(&address)?;
+//! assert_eq!(client.call(GREET, b"world")?.to_vec(), b"hello world");
 //! # drop(client);
 //! # stopper.stop();
 //! # serving.join().unwrap()?;
@@ -90,6 +93,7 @@ mod pool;
 mod presence;
 mod reasons;
 mod reconnect;
+mod request;
 mod served;
 mod server;
 mod serving;
@@ -98,6 +102,7 @@ mod slice;
 mod spans;
 mod streaming;
 mod time;
+mod try_send;
 mod unserved;
 mod violation;
 mod wake;
@@ -150,6 +155,7 @@ pub use pool::{Pool, PoolReply, PooledSession};
 pub use presence::SessionId;
 #[doc(hidden)]
 pub use reconnect::Reconnecting;
+pub use request::Request;
 pub use served::ExclusiveServerSession;
 pub use server::{Monitor, Server, ServerStats, SessionListener, Stopper};
 pub use session::{
@@ -160,6 +166,7 @@ pub use session::{
 pub use slice::Slice;
 #[doc(hidden)]
 pub use spans::{CallOf, CallSpan};
+pub use try_send::TrySendError;
 pub use unserved::Unserved;
 pub use violation::Violation;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, clock};
 
-use crate::address::Address;
+use crate::address::{Address, AddressError};
 use crate::connect;
 use crate::error::{CallError, ClientError, ConnectError};
 use crate::exclusive::ExclusiveSession;
@@ -101,23 +101,24 @@ struct Late {
 
 impl Pool {
     /// Connects with default options.
-    pub fn connect(address: &Address) -> Result<Self, ConnectError> {
+    pub fn connect(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+    ) -> Result<Self, ConnectError> {
         Self::connect_with(address, ClientOptions::new())
     }
 
     /// Connects and opens the first session, so that a missing server is noticed at once.
-    pub fn connect_with(address: &Address, options: ClientOptions) -> Result<Self, ConnectError> {
+    pub fn connect_with(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+        options: ClientOptions,
+    ) -> Result<Self, ConnectError> {
+        let address = Address::of(address)?;
         options.validate()?;
         clock::calibrate();
         let mut reconnecting = Reconnecting::new(options.wait_for_server, Deadline::NEVER);
-        let first = reconnecting.run(|| connect(address, &options.session))?;
+        let first = reconnecting.run(|| connect(&address, &options.session))?;
         let pool = Members { idle: vec![first], late: VecDeque::new(), open: 1, waiting: 0 };
-        Ok(Self {
-            address: address.clone(),
-            options,
-            pool: Mutex::new(pool),
-            returned: Condvar::new(),
-        })
+        Ok(Self { address, options, pool: Mutex::new(pool), returned: Condvar::new() })
     }
 
     /// Calls `method` with a copy of `request` and waits for the reply.

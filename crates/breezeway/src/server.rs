@@ -22,7 +22,7 @@ use breezeway_os::segment::SegmentError;
 use breezeway_os::{Waiting, clock, shortage};
 use rustix::io::dup;
 
-use crate::address::Address;
+use crate::address::{Address, AddressError};
 use crate::call::{Handler, HandlerError};
 use crate::call_limit::CallLimit;
 use crate::error::ServeError;
@@ -52,10 +52,10 @@ pub use stopper::Stopper;
 /// ```no_run
 /// use breezeway::{Call, Server};
 ///
-/// let server = Server::bind(&"shm:/run/hello.sock".parse()?)?;
+/// let server = Server::bind("shm:/run/hello.sock")?;
 /// server.serve(|call: Call<'_>| {
 ///     let name = String::from_utf8(call.request().to_vec())?;
-///     call.reply(format!("hello {name}").as_bytes())
+///     call.reply(format!("hello {name}"))
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -70,13 +70,18 @@ pub struct Server {
 
 impl Server {
     /// Listens with default options.
-    pub fn bind(address: &Address) -> Result<Self, ServeError> {
+    pub fn bind(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+    ) -> Result<Self, ServeError> {
         Self::bind_with(address, ServerOptions::new())
     }
 
     /// Listens at all places of the address. A socket file without a listening process is replaced.
-    pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
-        let listening = Listening::at(address, &options)?;
+    pub fn bind_with(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+        options: ServerOptions,
+    ) -> Result<Self, ServeError> {
+        let listening = Listening::at(&Address::of(address)?, &options)?;
         check_memory(options.workers)?;
         let stopper = Stopper::new()?;
         let monitor = Monitor::new(&options);
@@ -102,10 +107,12 @@ impl Server {
     /// ```
     /// use breezeway::{Call, Session, Server};
     ///
+    /// const ECHO: u32 = 0;
+    ///
     /// # let folder = format!("breezeway-stream-{}", std::process::id());
     /// # let folder = std::env::temp_dir().join(folder);
     /// # std::fs::create_dir(&folder)?;
-    /// # let address = format!("shm:{}", folder.join("s.sock").display()).parse()?;
+    /// # let address = format!("shm:{}", folder.join("s.sock").display());
     /// let server = Server::bind(&address)?.on_stream(|_method, mut stream| {
     ///     while let Some(message) = stream.receive()? {
     ///         stream.send(&message.to_vec())?;
@@ -115,7 +122,7 @@ impl Server {
     /// # let stopper = server.stopper();
     /// let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
     ///
-    /// let mut stream = Session::connect(&address)?.open(0, None)?;
+    /// let mut stream = Session::connect(&address)?.open(ECHO)?;
     /// stream.send(b"one")?;
     /// assert_eq!(stream.receive()?.unwrap().to_vec(), b"one");
     /// # drop(stream);
@@ -147,17 +154,19 @@ impl Server {
     /// ```
     /// use breezeway::{Call, Server, ExclusiveSession};
     ///
+    /// const ECHO: u32 = 0;
+    ///
     /// # let folder = format!("breezeway-monitor-{}", std::process::id());
     /// # let folder = std::env::temp_dir().join(folder);
     /// # std::fs::create_dir(&folder)?;
-    /// # let address = format!("shm:{}", folder.join("s.sock").display()).parse()?;
+    /// # let address = format!("shm:{}", folder.join("s.sock").display());
     /// let server = Server::bind(&address)?;
     /// let monitor = server.monitor();
     /// # let stopper = server.stopper();
     /// let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
     ///
     /// let mut session = ExclusiveSession::connect(&address)?;
-    /// session.call(0, b"one")?;
+    /// session.call(ECHO, b"one")?;
     /// assert_eq!(monitor.stats().totals.calls_received, 1);
     /// assert_eq!(session.stats().totals.bytes_received, 3);
     /// # drop(session);

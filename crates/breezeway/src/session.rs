@@ -16,6 +16,7 @@ mod pacing;
 mod parker;
 mod pending;
 mod receiving;
+mod requests;
 mod reserving;
 mod sending;
 mod shared;
@@ -32,13 +33,13 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
 use breezeway_proto::time_left;
 use breezeway_shm::statistics::Record;
 
-use crate::address::{Address, Place};
+use crate::address::{Address, AddressError, Place};
 use crate::carrier::Carrier;
 use crate::carrier::tls::SESSION;
 use crate::carrier::wire::Wire;
@@ -48,7 +49,9 @@ use crate::handshake;
 use crate::message::Message;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
+use crate::request::Request;
 use crate::spans::{CallOf, CallSpan};
+use crate::try_send::TrySendError;
 
 pub(crate) use driver::Counted;
 pub use driver::{Driver, Next};
@@ -64,7 +67,7 @@ pub use stream::{ReceiveHalf, SendHalf, Stream};
 pub(crate) use worker_driver::WorkerDriver;
 
 use handle::Handle;
-use outgoing::Outgoing;
+pub(crate) use outgoing::Outgoing;
 use shared::Shared;
 use state::State;
 use waiters::NOBODY;
@@ -96,12 +99,14 @@ use waiters::NOBODY;
 /// ```
 /// use breezeway::{Session, SessionOptions};
 ///
+/// const ECHO: u32 = 0;
+///
 /// let (session, server) = Session::pair(&SessionOptions::new())?;
 /// let serving = std::thread::spawn(move || server.serve(|call| call.echo()));
 /// let callers: Vec<_> = (0..4u8)
 ///     .map(|number| {
 ///         let session = session.clone();
-///         std::thread::spawn(move || session.call(0, &[number]).unwrap().to_vec())
+///         std::thread::spawn(move || session.call(ECHO, &[number]).unwrap().to_vec())
 ///     })
 ///     .collect();
 /// for (number, caller) in callers.into_iter().enumerate() {
@@ -118,25 +123,32 @@ pub struct Session {
 
 impl Session {
     /// Connects with default options.
-    pub fn connect(address: &Address) -> Result<Self, ConnectError> {
+    pub fn connect(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+    ) -> Result<Self, ConnectError> {
         Self::connect_with(address, &SessionOptions::new())
     }
 
     /// Connects to the first of the address's places that works, like
     /// [`ExclusiveSession::connect_with`](crate::ExclusiveSession::connect_with).
-    pub fn connect_with(address: &Address, options: &SessionOptions) -> Result<Self, ConnectError> {
+    pub fn connect_with(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+        options: &SessionOptions,
+    ) -> Result<Self, ConnectError> {
         options.validate()?;
-        connect::first_place(address, |place| Self::connect_to(place, options, Driving::ByCallers))
+        connect::first_place(&Address::of(address)?, |place| {
+            Self::connect_to(place, options, Driving::ByCallers)
+        })
     }
 
     /// Connects for a driver that runs elsewhere, such as a task. The session receives nothing
     /// unless that [`Driver`] is run.
     pub fn connect_driven(
-        address: &Address,
+        address: impl TryInto<Address, Error: Into<AddressError>>,
         options: &SessionOptions,
     ) -> Result<(Self, Driver), ConnectError> {
         options.validate()?;
-        let session = connect::first_place(address, |place| {
+        let session = connect::first_place(&Address::of(address)?, |place| {
             Self::connect_to(place, options, Driving::Elsewhere)
         })?;
         let driver = Driver::new(Arc::clone(&session.handle.shared))?;
@@ -281,9 +293,11 @@ impl Session {
     /// ```
     /// use breezeway::{Session, SessionOptions};
     ///
+    /// const WAIT: u32 = 0;
+    ///
     /// let (session, _server) = Session::pair(&SessionOptions::new())?;
     /// let waiting = session.clone();
-    /// let waiting = std::thread::spawn(move || waiting.call(0, b"is never served"));
+    /// let waiting = std::thread::spawn(move || waiting.call(WAIT, b"is never served"));
     /// session.close();
     /// assert!(waiting.join().unwrap().is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -301,53 +315,12 @@ impl Session {
         self.call_within(method, Outgoing::message(request), self.deadline())
     }
 
-    /// Calls `method` like [`Self::call`], but fails with [`CallError::DeadlinePassed`] at
-    /// `deadline`.
-    pub fn call_until(
-        &self,
-        method: u32,
-        request: &[u8],
-        deadline: Instant,
-    ) -> Result<Message, CallError> {
-        self.call_within(method, Outgoing::message(request), Deadline::at(deadline))
+    /// Begins a request with a deadline or metadata.
+    pub fn request(&self, method: u32) -> Request<'_, Self> {
+        Request::new(self, method)
     }
 
-    /// Calls `method` like [`Self::call`], with a metadata block beside the request.
-    pub fn call_with_metadata(
-        &self,
-        method: u32,
-        metadata: &[u8],
-        request: &[u8],
-    ) -> Result<Message, CallError> {
-        let outgoing = Outgoing::new(Some(request), Some(metadata));
-        self.call_within(method, outgoing, self.deadline())
-    }
-
-    /// Calls `method` like [`Self::call_with_metadata`], but fails with
-    /// [`CallError::DeadlinePassed`] at `deadline`.
-    pub fn call_with_metadata_until(
-        &self,
-        method: u32,
-        metadata: &[u8],
-        request: &[u8],
-        deadline: Instant,
-    ) -> Result<Message, CallError> {
-        let outgoing = Outgoing::new(Some(request), Some(metadata));
-        self.call_within(method, outgoing, Deadline::at(deadline))
-    }
-
-    /// Calls `method` like [`Self::call`], but fails with [`CallError::DeadlinePassed`] at
-    /// `deadline`.
-    pub(crate) fn call_by(
-        &self,
-        method: u32,
-        request: &[u8],
-        deadline: Deadline,
-    ) -> Result<Message, CallError> {
-        self.call_within(method, Outgoing::message(request), deadline)
-    }
-
-    fn call_within(
+    pub(crate) fn call_within(
         &self,
         method: u32,
         outgoing: Outgoing<'_>,
@@ -417,45 +390,29 @@ impl Session {
     ///
     /// `Ok` means that the message was published, not that it will be served.
     pub fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
-        self.post_by(method, message, self.deadline())
+        self.post_within(method, Outgoing::message(message), self.deadline())
     }
 
-    /// Sends a one-way message like [`Self::post`], but fails with [`CallError::DeadlinePassed`] at
-    /// `deadline`.
-    pub fn post_until(
+    pub(crate) fn post_within(
         &self,
         method: u32,
-        message: &[u8],
-        deadline: Instant,
-    ) -> Result<(), CallError> {
-        self.post_by(method, message, Deadline::at(deadline))
-    }
-
-    /// Sends a one-way message like [`Self::post`], but fails with [`CallError::DeadlinePassed`] at
-    /// `deadline`.
-    pub(crate) fn post_by(
-        &self,
-        method: u32,
-        message: &[u8],
+        mut outgoing: Outgoing<'_>,
         deadline: Deadline,
     ) -> Result<(), CallError> {
-        self.handle.shared.hold_back(message.len(), deadline);
-        let outcome = self.handle.shared.wait(deadline, |state, cx| {
-            state.poll_post(cx, method, &mut Outgoing::message(message))
-        });
+        if !outgoing.is_space() {
+            self.handle.shared.hold_back(outgoing.message_len(), deadline);
+        }
+        let shared = &self.handle.shared;
+        let outcome = shared.wait(deadline, |state, cx| state.poll_post(cx, method, &mut outgoing));
         outcome.unwrap_or(Err(CallError::DeadlinePassed))
     }
 
-    /// Sends a one-way message like [`Self::post`] if there is room for it now. Returns false if
-    /// there is not, and then nothing was sent. Never waits.
-    pub fn try_post(&self, method: u32, message: &[u8]) -> Result<bool, CallError> {
-        let mut outgoing = Outgoing::message(message);
+    /// Sends a one-way message like [`Self::post`] if there is room for it now. Never waits.
+    pub fn try_post<T: AsRef<[u8]>>(&self, method: u32, message: T) -> Result<(), TrySendError<T>> {
+        let mut outgoing = Outgoing::message(message.as_ref());
         let cx = Context::from_waker(NOBODY);
         let sent = self.handle.shared.glance(|state| state.poll_post(&cx, method, &mut outgoing));
-        match sent {
-            Poll::Ready(sent) => sent.map(|()| true),
-            Poll::Pending => Ok(false),
-        }
+        TrySendError::result(message, at_once(sent))
     }
 
     /// Sends a one-way message like [`Self::post`] if there is room for it now. Otherwise wakes
@@ -464,9 +421,18 @@ impl Session {
         &self,
         cx: &mut Context<'_>,
         method: u32,
+        metadata: Option<&[u8]>,
         message: &[u8],
     ) -> Poll<Result<(), CallError>> {
-        let mut outgoing = Outgoing::message(message);
+        let mut outgoing = Outgoing::new(Some(message), metadata);
         self.handle.shared.with(|state| state.poll_post(cx, method, &mut outgoing))
+    }
+}
+
+/// Converts the result of a send for a caller that does not wait: true if the message was sent.
+fn at_once<E>(sent: Poll<Result<(), E>>) -> Result<bool, E> {
+    match sent {
+        Poll::Ready(sent) => sent.map(|()| true),
+        Poll::Pending => Ok(false),
     }
 }

@@ -76,7 +76,7 @@ fn each_call_has_spans_with_outcome_on_both_sides() {
         both(method(1, PANIC), ["failed", "panicked"], [Some("on purpose"), None]);
         // The handler's span ends when it has given the call away.
         let soon = Instant::now() + Duration::from_millis(20);
-        assert!(shared.call_until(method(2, DEFER), b"four", soon).is_err());
+        assert!(shared.request(method(2, DEFER)).deadline(soon).send(b"four").is_err());
         both(method(2, DEFER), ["failed", "ok"], [Some("deadline"), None]);
 
         drop((session, shared, client));

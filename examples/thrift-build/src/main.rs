@@ -15,6 +15,8 @@ use breezeway_thrift::{Encode, decode_once, encode_slice, view_slice};
 include!(concat!(env!("OUT_DIR"), "/thrift.rs"));
 use weather::{Reading, Summary, SummaryView};
 
+const SUMMARIZE: u32 = 0;
+
 fn main() -> Result<(), HandlerError> {
     let (mut client, server): (ExclusiveSession, ExclusiveServerSession) =
         ExclusiveSession::pair(&SessionOptions::new())?;
@@ -25,7 +27,7 @@ fn main() -> Result<(), HandlerError> {
     // The exact size first, then one reservation, and the message is never copied.
     let mut request = client.reserve(reading.size())?;
     encode_slice(&reading, request.bytes_mut())?;
-    let reply = request.call(0)?.to_vec();
+    let reply = request.call(SUMMARIZE)?.to_vec();
     // A view reads fields in place; `to_vec` made a private copy, so that they cannot change.
     let summary: SummaryView<'_> = view_slice(&reply)?;
     println!("{}: {:.2} °C on average", summary.station, summary.mean_celsius);

@@ -11,7 +11,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use breezeway::{Address, Call, Server, metrics};
+use breezeway::{Call, Server, metrics};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
 
 /// Seconds up to which handlers are counted together.
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let prometheus = builder.install_recorder()?;
     metrics::describe();
 
-    let server = Server::bind(&address.parse::<Address>()?)?;
+    let server = Server::bind(address)?;
     let listener = TcpListener::bind(listener)?;
     println!("listening on {}, metrics at {}", server.address(), listener.local_addr()?);
     let stopper = server.stopper();

@@ -159,7 +159,7 @@ impl Honest {
             Use::GiveUp(which) => drop(take(&mut self.pending, *which)),
             Use::Post(len) => {
                 if let End::Client(session) = &self.end {
-                    judged(session.poll_post(cx, 2, &self.bytes[..usize::from(*len)]));
+                    judged(session.poll_post(cx, 2, None, &self.bytes[..usize::from(*len)]));
                 }
             }
             Use::Open { metadata, message, last } => self.open(cx, *metadata, *message, *last),

@@ -71,7 +71,7 @@ async fn sizes(shared: &Session) {
         assert!(reply.to_vec() == request, "{size} bytes came back otherwise");
     }
     let request = content(500, 3);
-    let reply = shared.call_with_metadata(ECHO, b"about it", &request).await.expect("an echo");
+    let reply = shared.request(ECHO).metadata(b"about it").send(&request).await.expect("an echo");
     assert_eq!(reply.metadata(), Some(&b"about it"[..]));
     assert_eq!(reply.to_vec(), request);
 }
@@ -80,18 +80,18 @@ async fn streams(shared: &Session) {
     bounce(shared, 300).await;
     collect(shared).await;
     expand(shared).await;
-    let mut reset = shared.open(RESET, None).await.expect("a stream");
+    let mut reset = shared.open(RESET).await.expect("a stream");
     reset.send(b"reset me").await.expect("room");
     match reset.receive().await {
         Err(StreamError::Reset(code)) => assert_eq!(code, RESET_CODE),
         other => panic!("{:?}", other.map(|message| message.is_some())),
     }
-    drop(shared.open(BOUNCE, None).await.expect("a stream")); // Which resets it.
+    drop(shared.open(BOUNCE).await.expect("a stream")); // Which resets it.
     bounce(shared, 3).await;
 }
 
 async fn bounce(shared: &Session, count: usize) {
-    let (mut send, mut receive) = shared.open(BOUNCE, None).await.expect("a stream").split();
+    let (mut send, mut receive) = shared.open(BOUNCE).await.expect("a stream").split();
     let sending = tokio::spawn(async move {
         for number in 0..count {
             send.send(&content(number * 97 % 9000, number)).await.expect("room");
@@ -116,7 +116,7 @@ fn sum_of(count: usize) -> [u8; 16] {
 }
 
 async fn collect(shared: &Session) {
-    let mut stream = shared.open(COLLECT, Some(b"begin")).await.expect("a stream");
+    let mut stream = shared.request(COLLECT).metadata(b"begin").open().await.expect("a stream");
     for number in 0..100 {
         stream.send(&content(200, number)).await.expect("room");
     }
@@ -127,7 +127,7 @@ async fn collect(shared: &Session) {
 }
 
 async fn expand(shared: &Session) {
-    let mut stream = shared.open(EXPAND, None).await.expect("a stream");
+    let mut stream = shared.open(EXPAND).await.expect("a stream");
     stream.send(&250u64.to_le_bytes()).await.expect("room");
     stream.finish().await.expect("the end");
     for number in 0..250 {
@@ -193,18 +193,18 @@ async fn cancellation(shared: &Session) {
 async fn deadlines(shared: &Session) {
     let before = given_up(shared).await;
     let deadline = Instant::now() + Duration::from_millis(20);
-    match shared.call_until(HOLD, &[], deadline).await {
+    match shared.request(HOLD).deadline(deadline).send(&[]).await {
         // The server has the deadline as well, and may be the first to give up.
         Err(CallError::DeadlinePassed | CallError::Failed { code: ErrorCode::Cancelled, .. }) => {}
         other => panic!("{:?}", other.map(drop)),
     }
     until_given_up(shared, before + 1).await;
     let deadline = Instant::now() + Duration::from_secs(5);
-    let told = shared.call_until(PATIENCE, &[], deadline).await.expect("a number");
+    let told = shared.request(PATIENCE).deadline(deadline).send(&[]).await.expect("a number");
     assert!((1..=MOST_TOLD).contains(&number(&told.to_vec())), "{:?}", told.to_vec());
     let told = shared.call(PATIENCE, &[]).await.expect("a number");
     assert_eq!(number(&told.to_vec()), 0);
-    let opened = shared.open_for(STREAM_PATIENCE, None, Duration::from_secs(5)).await;
+    let opened = shared.request(STREAM_PATIENCE).timeout(Duration::from_secs(5)).open().await;
     let told = opened.expect("a stream").receive().await.expect("a message").expect("no end");
     assert!((1..=MOST_TOLD).contains(&number(&told.to_vec())), "{:?}", told.to_vec());
 }
@@ -212,7 +212,7 @@ async fn deadlines(shared: &Session) {
 /// Checks that a stream without a reader stops at its window, and that nothing else stops.
 async fn back_pressure(shared: &Session) {
     const COUNT: usize = 4 * WINDOW;
-    let (mut send, mut receive) = shared.open(SLOW, None).await.expect("a stream").split();
+    let (mut send, mut receive) = shared.open(SLOW).await.expect("a stream").split();
     for number in 0..WINDOW {
         send.send(&content(200, number)).await.expect("room");
     }
@@ -232,7 +232,7 @@ async fn back_pressure(shared: &Session) {
 async fn limits(shared: &Session, address: &Address) {
     let too_large = shared.call(ECHO, &vec![0; CAP + 1]).await;
     assert!(matches!(too_large, Err(CallError::TooLarge { .. })));
-    let too_much = shared.call_with_metadata(ECHO, &[0; MAX_METADATA + 1], &[]).await;
+    let too_much = shared.request(ECHO).metadata(&[0; MAX_METADATA + 1]).send(&[]).await;
     assert!(matches!(too_much, Err(CallError::TooMuchMetadata { .. })));
     match shared.call(99, &[]).await {
         Err(CallError::Failed { code: ErrorCode::NoSuchMethod, .. }) => {}
@@ -240,15 +240,15 @@ async fn limits(shared: &Session, address: &Address) {
     }
     let mut streams = Vec::new();
     for _ in 0..MAX_STREAMS {
-        streams.push(shared.open(BOUNCE, None).await.expect("a stream"));
+        streams.push(shared.open(BOUNCE).await.expect("a stream"));
     }
-    match shared.open(BOUNCE, None).await {
+    match shared.open(BOUNCE).await {
         Err(StreamError::TooMany(count)) => assert_eq!(count, MAX_STREAMS),
         other => panic!("{:?}", other.map(drop)),
     }
     streams.clear();
     // Their numbers are free once the server has answered that they were reset.
-    while shared.open(BOUNCE, None).await.is_err() {
+    while shared.open(BOUNCE).await.is_err() {
         shared.call(ECHO, &[]).await.expect("an echo");
     }
     let mut sessions = Vec::new();
@@ -269,7 +269,12 @@ async fn memory(shared: &Session) {
     let request = content(18 << 20, 1);
     let mut kept = Vec::new();
     let failure = loop {
-        match shared.call_until(ECHO, &request, Instant::now() + Duration::from_secs(1)).await {
+        match shared
+            .request(ECHO)
+            .deadline(Instant::now() + Duration::from_secs(1))
+            .send(&request)
+            .await
+        {
             Ok(reply) => kept.push(reply),
             Err(error) => break error,
         }
@@ -309,7 +314,7 @@ fn growth(address: &Address) {
 
 /// Checks that a server that leaves finishes open calls and streams, and takes no new ones.
 async fn drain(shared: &Session) {
-    let mut stream = shared.open(BOUNCE, None).await.expect("a stream");
+    let mut stream = shared.open(BOUNCE).await.expect("a stream");
     shared.call(LEAVE, &[]).await.expect("a reply");
     loop {
         stream.send(b"still open").await.expect("room");

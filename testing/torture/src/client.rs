@@ -61,12 +61,11 @@ pub(crate) fn connect_with(
     let one_thread = || Builder::new_current_thread().enable_all().build();
     Ok(match engine {
         Engine::Native | Engine::Unix | Engine::Tcp | Engine::Go => {
-            Box::new(Native(breezeway::Session::connect_with(&address.parse()?, &options)?))
+            Box::new(Native(breezeway::Session::connect_with(address, &options)?))
         }
         Engine::Tokio => {
             let runtime = one_thread()?;
-            let address = address.parse()?;
-            let connecting = breezeway_tokio::Session::connect_with(&address, &options);
+            let connecting = breezeway_tokio::Session::connect_with(address, &options);
             Box::new(Tokio(wait(&runtime, connecting)??, runtime))
         }
         Engine::Shmipc => {
@@ -81,8 +80,7 @@ pub(crate) fn connect_with(
         }
         Engine::Rpc => {
             let runtime = one_thread()?;
-            let address = address.parse()?;
-            let connecting = breezeway_tokio::Session::connect_with(&address, &options);
+            let connecting = breezeway_tokio::Session::connect_with(address, &options);
             Box::new(Room(AsyncRoomClient::new(wait(&runtime, connecting)??), runtime))
         }
         Engine::Kitex | Engine::KitexBlocking => {
@@ -126,12 +124,12 @@ struct Native(breezeway::Session);
 impl Client for Native {
     fn call(&mut self, number: u64, size: usize) -> Result<(), Failure> {
         let request = bytes(number, size);
-        let reply = self.0.call_until(0, &request, Instant::now() + PATIENCE)?;
+        let reply = self.0.request(0).deadline(Instant::now() + PATIENCE).send(&request)?;
         check(reply.to_vec(), request)
     }
 
     fn stream(&mut self, number: u64) -> Result<(), Failure> {
-        let mut stream = self.0.open_for(0, None, PATIENCE)?;
+        let mut stream = self.0.request(0).timeout(PATIENCE).open()?;
         let deadline = Instant::now() + PATIENCE;
         for size in [0, 100, 3_000] {
             stream.sender().send_until(&bytes(number, size), deadline)?;
@@ -156,7 +154,7 @@ impl Client for Tokio {
     fn stream(&mut self, number: u64) -> Result<(), Failure> {
         let session = &self.0;
         wait(&self.1, async {
-            let mut stream = session.open(0, None).await?;
+            let mut stream = session.open(0).await?;
             for size in [0, 100, 3_000] {
                 stream.send(&bytes(number, size)).await?;
                 let reply = stream.receive().await?.ok_or("a stream ended early")?;

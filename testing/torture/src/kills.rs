@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, ExclusiveSession};
+use breezeway::ExclusiveSession;
 use breezeway_adversary::Chance;
 use clap::ValueEnum;
 use rustix::process::{Pid, Signal, getpid, kill_process, set_parent_process_death_signal};
@@ -126,8 +126,7 @@ pub(crate) fn be_victim(victim: &Victim) -> Result<(), Failure> {
     let &Victim { engine, step, delay, number, .. } = victim;
     let arm = || drop(std::thread::spawn(move || die_in(delay)));
     let connect = || client::connect(engine, &victim.address);
-    let session =
-        || ExclusiveSession::connect(&victim.address.parse::<Address>()?).map_err(Failure::from);
+    let session = || ExclusiveSession::connect(&victim.address).map_err(Failure::from);
     let (short, long) = (40, 5_000);
     match step {
         Step::Connect => {
@@ -276,7 +275,7 @@ fn kill_clients(engine: Engine, kills: u64, chance: &mut Chance) -> Result<Heard
     // Servers that count sessions and messages report them to this client.
     let is_session = matches!(engine, Engine::Native | Engine::Unix | Engine::Tcp);
     let counts = is_session || engine == Engine::Tokio;
-    let mut control = counts.then(|| ExclusiveSession::connect(&address.parse()?)).transpose()?;
+    let mut control = counts.then(|| ExclusiveSession::connect(&address)).transpose()?;
     let own_sessions = control.as_mut().map(sessions).transpose()?.unwrap_or(0);
     let steps = if is_session { Step::value_variants() } else { &EVERYWHERE };
     let ledger = folder.path().join("ledger");

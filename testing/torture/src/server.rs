@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         Engine::Tokio => awaited(tokio(places.parse()?, settings)),
         Engine::Rpc | Engine::Kitex => awaited(rpc(places.parse()?, settings)),
         Engine::KitexBlocking => {
-            let server = breezeway_rpc::Server::bind_with(&places.parse()?, settings)?;
+            let server = breezeway_rpc::Server::bind_with(&places, settings)?;
             let server = server.with_thrift_clients().add_service(RoomServer(Echoes))?;
             say_where(server.address());
             Ok(server.serve()?)

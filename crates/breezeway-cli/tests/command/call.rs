@@ -154,7 +154,7 @@ impl Served {
             "shmipc" => in_streams(&place, service),
             _ => {
                 let options = ServerOptions::new().session(session);
-                let server = Server::bind_with(&place.parse().unwrap(), options).unwrap();
+                let server = Server::bind_with(&place, options).unwrap();
                 let server = server.with_thrift_clients().add_service(service).unwrap();
                 let (address, stopper) = (server.address().to_string(), server.stopper());
                 let serving = std::thread::spawn(move || server.serve().unwrap());

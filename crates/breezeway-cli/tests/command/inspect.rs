@@ -140,7 +140,7 @@ fn sessions_of_a_stopped_server_are_shown_on_every_carrier() {
     let listening = running.line();
     let places = listening.strip_prefix("listening on ").unwrap().split(',');
     let mut sessions: Vec<_> =
-        places.map(|place| ExclusiveSession::connect(&place.parse().unwrap()).unwrap()).collect();
+        places.map(|place| ExclusiveSession::connect(place).unwrap()).collect();
     for session in &mut sessions {
         for len in [40, 5_000] {
             session.call(0, &vec![7; len]).unwrap();
@@ -255,7 +255,7 @@ fn entries_of_a_running_and_a_stopped_server_are_dumped() {
     let address = format!("shm:{}", folder.socket().display());
     let running = Running::start(breezeway(&["serve", "--addr", &address, "--wait", "park"]));
     assert_eq!(running.line(), format!("listening on {address}"));
-    let mut session = ExclusiveSession::connect(&address.parse().unwrap()).unwrap();
+    let mut session = ExclusiveSession::connect(&address).unwrap();
     for len in [40, 5_000] {
         session.call(0, &vec![b'x'; len]).unwrap();
     }
@@ -316,7 +316,7 @@ fn entries_of_a_running_and_a_stopped_server_are_dumped() {
     let address = format!("unix:{}", folder.socket().display());
     let other = Running::start(breezeway(&["serve", "--addr", &address]));
     other.line();
-    let mut session = ExclusiveSession::connect(&address.parse().unwrap()).unwrap();
+    let mut session = ExclusiveSession::connect(&address).unwrap();
     session.call(0, b"").unwrap();
     let pid = other.pid().to_string();
     let report: Value = serde_json::from_str(&inspect(&[&pid, "--json"])).unwrap();
@@ -334,7 +334,7 @@ fn bodies_are_dumped_with_the_names_of_an_idl() {
     let address = format!("shm:{}", folder.socket().display());
     let running = Running::start(breezeway(&["serve", "--addr", &address]));
     running.line();
-    let mut session = ExclusiveSession::connect(&address.parse().unwrap()).unwrap();
+    let mut session = ExclusiveSession::connect(&address).unwrap();
     // A string in field 1, and the end of the struct.
     let arguments = b"\x0b\x00\x01\x00\x00\x00\x03Ada\x00";
     // It only echoes calls of method 0.

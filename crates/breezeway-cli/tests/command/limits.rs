@@ -128,7 +128,7 @@ fn start_under_each_limit_names_it_or_serves() {
                     continue;
                 }
                 let options = SessionOptions::new().handshake_timeout(PATIENCE);
-                let address = address.parse().unwrap();
+                let address: breezeway::Address = address.parse().unwrap();
                 match ExclusiveSession::connect_with(&address, &options) {
                     Ok(mut session) => {
                         let reply = session.call(0, b"x").map(|reply| reply.to_vec());
@@ -156,15 +156,15 @@ fn request_above_address_space_limit_fails_one_call() {
         };
         let running = Running::start(limited("-v 500000", &address));
         let line = running.line();
-        let address = line.strip_prefix("listening on ").unwrap().parse().unwrap();
+        let address = line.strip_prefix("listening on ").unwrap();
         let options = SessionOptions::new().cap(512 << 20).handshake_timeout(PATIENCE);
         let options = options.call_timeout(Some(PATIENCE));
-        let mut session = ExclusiveSession::connect_with(&address, &options).unwrap();
+        let mut session = ExclusiveSession::connect_with(address, &options).unwrap();
         let len = if carrier == "shm" { 300 << 20 } else { 450 << 20 };
         let error = session.call(0, &vec![7; len]).map(drop).unwrap_err();
         assert!(error.to_string().contains("RLIMIT_AS"), "{carrier}: {error}");
         assert_eq!(session.call(0, b"again").unwrap().to_vec(), b"again", "{carrier}");
-        let mut other = ExclusiveSession::connect(&address).unwrap();
+        let mut other = ExclusiveSession::connect(address).unwrap();
         assert_eq!(other.call(0, b"other").unwrap().to_vec(), b"other", "{carrier}");
     }
 }

@@ -46,7 +46,7 @@ mod needs_etcd {
     impl Echo {
         fn at(folder: &TempDir, name: &str) -> Self {
             let address = format!("shm:{}/{name},tcp:127.0.0.1:0", folder.path().display());
-            let server = Server::bind(&address.parse().unwrap()).unwrap();
+            let server = Server::bind(address).unwrap();
             let (address, stopper) = (server.address(), server.stopper());
             let serving = server.serve(|call| async move { call.echo() });
             let serving = tokio::spawn(async move { serving.await.unwrap() });

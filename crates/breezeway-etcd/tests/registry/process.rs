@@ -50,7 +50,7 @@ pub(crate) fn play() {
     let (etcd, folder) = (std::env::var(ETCD).unwrap(), std::env::var(FOLDER).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let address = format!("shm:{folder}/{name}").parse().unwrap();
+        let address = format!("shm:{folder}/{name}");
         let server = Server::bind(&address).unwrap();
         let instance = Instance::here(&name, server.address()).unwrap();
         let etcd = Etcd::connect(&[&etcd]).await.unwrap();

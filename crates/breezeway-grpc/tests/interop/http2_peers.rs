@@ -378,8 +378,8 @@ fn stopped_server_cuts_client_that_keeps_its_stream_open() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let serving = Serving::start(&format!("shm:{}/socket", folder.path().display()));
-        let channel = Session::connect(&serving.address.parse().unwrap()).await.unwrap();
-        let mut stream = ByteStream::new(channel.open(0, None).await.unwrap());
+        let channel = Session::connect(&serving.address).await.unwrap();
+        let mut stream = ByteStream::new(channel.open(0).await.unwrap());
         let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
         stream.write_all(&begin).await.unwrap();
         assert!(stream.read_u8().await.is_ok());

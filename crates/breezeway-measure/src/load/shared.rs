@@ -40,7 +40,7 @@ pub fn on_channel(
 fn caller(session: &Session, spread: Spread, number: u32) -> Result<Caller, Failure> {
     let Some(streams) = spread.streams else { return Ok(Caller::Calls(session.clone())) };
     let share = streams / spread.threads + u32::from(number < streams % spread.threads);
-    let open = |_| session.open(ECHO, None).map_err(no_stream);
+    let open = |_| session.open(ECHO).map_err(no_stream);
     Ok(Caller::Streams((0..share).map(open).collect::<Result<_, _>>()?))
 }
 

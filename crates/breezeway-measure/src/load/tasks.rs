@@ -108,7 +108,7 @@ pub fn on_tasks(
 
 async fn by(session: &Session, spread: Spread) -> Result<By, Failure> {
     Ok(match spread.streams {
-        Some(_) => By::Stream(session.open(ECHO, None).await.map_err(no_stream)?),
+        Some(_) => By::Stream(session.open(ECHO).await.map_err(no_stream)?),
         None => By::Calls(session.clone()),
     })
 }

@@ -8,8 +8,9 @@ use crate::kitex::stream as thrift;
 use crate::method::Method;
 use crate::thrift::{Encode, to_vec};
 
-/// Carries streams to a server: a [`breezeway::Session`], or for servers of Kitex a
-/// [`ThriftClient`](crate::ThriftClient). A session of one caller, and a pool of such, carry none.
+/// Carries streams to a server: a [`breezeway::Client`], a [`breezeway::Session`], or for servers
+/// of Kitex a [`ThriftClient`](crate::ThriftClient). A session of one caller, and a pool of such,
+/// carry none.
 pub trait StreamChannel: Channel {
     /// Opens a stream, with the client's only message if there is only one.
     fn open(

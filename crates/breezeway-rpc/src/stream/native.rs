@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use breezeway::{ErrorCode, Message, ReceiveHalf, SendHalf, Session, Stream, StreamError};
+use breezeway::{Client, ErrorCode, Message, ReceiveHalf, SendHalf, Session, Stream, StreamError};
 
 use super::{Body, Opened, Received, ReceivingReplies, SendingRequests, StreamChannel, outcome};
 use crate::caller::CallOptions;
+use crate::channel::within_options;
 use crate::error::Error;
 use crate::metadata::ReplyMetadata;
 use crate::method::Method;
@@ -37,34 +38,47 @@ impl StreamChannel for Session {
         request: Option<&[u8]>,
         options: &CallOptions,
     ) -> Result<Opened, Error> {
-        let (block, deadline) = (options.block()?, options.deadline());
-        let mut stream = open(self, method.tag, block.as_deref(), options)?;
+        let block = options.block()?;
+        let opening = within_options(self.request(method.tag), options, &block);
+        Opened::new(opening.open()?, request, options)
+    }
+}
+
+impl StreamChannel for Client {
+    fn open(
+        &self,
+        method: &Method,
+        request: Option<&[u8]>,
+        options: &CallOptions,
+    ) -> Result<Opened, Error> {
+        let block = options.block()?;
+        let opening = within_options(self.request(method.tag), options, &block);
+        Opened::new(opening.open()?, request, options)
+    }
+}
+
+impl Opened {
+    /// Returns the typed directions of a stream, on which the client's only message is sent.
+    fn new(
+        mut stream: Stream,
+        request: Option<&[u8]>,
+        options: &CallOptions,
+    ) -> Result<Self, Error> {
         if let Some(request) = request {
             stream.sender().finish_with(Some(request), None)?;
         }
         options.received(None)?;
+        let deadline = options.deadline();
         let (send, receive) = stream.split();
         let has_ended = Arc::new(AtomicBool::new(false));
         let metadata = options.reply.clone();
         let requests = Requests { half: send, deadline, has_ended: Arc::clone(&has_ended) };
         let replies = Replies { half: receive, deadline, has_ended, metadata };
-        Ok(Opened {
+        Ok(Self {
             sending: SendingRequests::Native(requests),
             receiving: ReceivingReplies::Native(replies),
         })
     }
-}
-
-fn open(
-    channel: &Session,
-    tag: u32,
-    block: Option<&[u8]>,
-    options: &CallOptions,
-) -> Result<Stream, Error> {
-    Ok(match options.timeout {
-        None => channel.open(tag, block)?,
-        Some(time) => channel.open_for(tag, block, time)?,
-    })
 }
 
 impl Requests {

@@ -1,18 +1,14 @@
 //! Channels to a server, for callers that await.
 
 use std::future::Future;
-use std::time::Instant;
 
-use breezeway::CallError;
+use breezeway_tokio::{Message, Request};
 
 use crate::bytes::{decode, keep_buffer, take_buffer};
 use crate::caller::CallOptions;
 use crate::error::Error;
 use crate::method::Method;
 use crate::thrift::{self, encode_vec, to_vec};
-
-/// Maximum number of resends of a call that never ran, because the server was about to end.
-const RESENDS: u32 = 16;
 
 /// Carries calls to a server for tasks: a [`breezeway_tokio::Session`], or a
 /// [`breezeway_tokio::Client`], which replaces its session when its server is replaced.
@@ -61,7 +57,10 @@ impl AsyncChannel for breezeway_tokio::Session {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        call_until(self, method, arguments, options, options.deadline()).await
+        let (block, bytes) = encoded(arguments, options)?;
+        options.took(self.carrier());
+        let reply = within_options(self.request(method.tag), options, &block).send(&bytes).await;
+        decoded::<A>(reply?, bytes, options)
     }
 
     async fn post<A: thrift::Call + Sync>(
@@ -70,55 +69,10 @@ impl AsyncChannel for breezeway_tokio::Session {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
-        post_until(self, method, arguments, options, options.deadline()).await
+        let message = one_way(arguments, options)?;
+        options.took(self.carrier());
+        Ok(within_options(self.request(method.tag), options, &None).post(&message).await?)
     }
-}
-
-/// Posts like [`call_until`], for a oneway call, which waits only for room.
-async fn post_until<A: thrift::Call + Sync>(
-    channel: &breezeway_tokio::Session,
-    method: &Method,
-    arguments: &A,
-    options: &CallOptions,
-    deadline: Option<Instant>,
-) -> Result<(), Error> {
-    if !options.metadata.0.is_empty() {
-        return Err(Error::NoMetadata);
-    }
-    let message = to_vec(arguments)?;
-    options.took(channel.carrier());
-    match deadline {
-        None => channel.post(method.tag, &message).await?,
-        Some(deadline) => channel.post_until(method.tag, &message, deadline).await?,
-    }
-    Ok(())
-}
-
-/// Calls over a session until the deadline; a repeated call keeps the deadline of its first
-/// attempt.
-async fn call_until<A: thrift::Call + Sync>(
-    channel: &breezeway_tokio::Session,
-    method: &Method,
-    arguments: &A,
-    options: &CallOptions,
-    deadline: Option<Instant>,
-) -> Result<A::Reply, Error> {
-    let block = options.block()?;
-    let mut request = take_buffer();
-    encode_vec(arguments, &mut request)?;
-    options.took(channel.carrier());
-    let reply = match (block, deadline) {
-        (None, None) => channel.call(method.tag, &request).await,
-        (None, Some(deadline)) => channel.call_until(method.tag, &request, deadline).await,
-        (Some(block), None) => channel.call_with_metadata(method.tag, &block, &request).await,
-        (Some(block), Some(deadline)) => {
-            channel.call_with_metadata_until(method.tag, &block, &request, deadline).await
-        }
-    };
-    keep_buffer(request);
-    let reply = reply?;
-    options.received(reply.metadata())?;
-    decode(reply.bytes()).map_err(Error::Reply)
 }
 
 impl AsyncChannel for breezeway_tokio::Client {
@@ -128,15 +82,10 @@ impl AsyncChannel for breezeway_tokio::Client {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        let until = options.deadline().or_else(|| self.until());
-        for _ in 0..RESENDS {
-            let channel = self.session_until(until).await?;
-            match call_until(&channel, method, arguments, options, until).await {
-                Err(error) if !error.may_have_run() && channel.is_going_away() => {}
-                outcome => return outcome,
-            }
-        }
-        Err(CallError::GoingAway.into())
+        let (block, bytes) = encoded(arguments, options)?;
+        let reply = within_options(self.request(method.tag), options, &block).send(&bytes).await;
+        options.took(self.carrier());
+        decoded::<A>(reply?, bytes, options)
     }
 
     async fn post<A: thrift::Call + Sync>(
@@ -145,14 +94,52 @@ impl AsyncChannel for breezeway_tokio::Client {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
-        let until = options.deadline().or_else(|| self.until());
-        for _ in 0..RESENDS {
-            let channel = self.session_until(until).await?;
-            match post_until(&channel, method, arguments, options, until).await {
-                Err(error) if !error.may_have_run() && channel.is_going_away() => {}
-                outcome => return outcome,
-            }
-        }
-        Err(CallError::GoingAway.into())
+        let message = one_way(arguments, options)?;
+        let posted = within_options(self.request(method.tag), options, &None).post(&message).await;
+        options.took(self.carrier());
+        Ok(posted?)
     }
+}
+
+/// Returns a request with the options of a call and its metadata block.
+pub(crate) fn within_options<'a, S>(
+    request: Request<'a, S>,
+    options: &CallOptions,
+    block: &'a Option<Vec<u8>>,
+) -> Request<'a, S> {
+    let request = match options.timeout {
+        None => request,
+        Some(timeout) => request.timeout(timeout),
+    };
+    request.metadata(block.as_deref().unwrap_or_default())
+}
+
+/// Returns the metadata block and the encoded arguments.
+fn encoded<A: thrift::Call>(
+    arguments: &A,
+    options: &CallOptions,
+) -> Result<(Option<Vec<u8>>, Vec<u8>), Error> {
+    let block = options.block()?;
+    let mut bytes = take_buffer();
+    encode_vec(arguments, &mut bytes)?;
+    Ok((block, bytes))
+}
+
+/// Keeps the buffer of the arguments, and decodes the reply.
+fn decoded<A: thrift::Call>(
+    reply: Message,
+    arguments: Vec<u8>,
+    options: &CallOptions,
+) -> Result<A::Reply, Error> {
+    keep_buffer(arguments);
+    options.received(reply.metadata())?;
+    decode(reply.bytes()).map_err(Error::Reply)
+}
+
+/// Returns an encoded one-way message.
+fn one_way<A: thrift::Call>(arguments: &A, options: &CallOptions) -> Result<Vec<u8>, Error> {
+    if !options.metadata.0.is_empty() {
+        return Err(Error::NoMetadata);
+    }
+    Ok(to_vec(arguments)?)
 }

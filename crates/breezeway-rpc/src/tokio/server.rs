@@ -7,8 +7,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use breezeway::{
-    Address, ErrorCode, ForeignBytes, ForeignConnection, Monitor, OwnedCall, ReplyError,
-    ServeError, ServerOptions,
+    Address, AddressError, ErrorCode, ForeignBytes, ForeignConnection, Monitor, OwnedCall,
+    ReplyError, ServeError, ServerOptions,
 };
 use breezeway_os::memory::zeroed;
 use breezeway_tokio::Stopper;
@@ -117,12 +117,17 @@ pub(crate) struct Shared<S> {
 
 impl AsyncServer {
     /// Listens at `address` with default options.
-    pub fn bind(address: &Address) -> Result<Self, ServeError> {
+    pub fn bind(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+    ) -> Result<Self, ServeError> {
         Self::bind_with(address, ServerOptions::new())
     }
 
     /// Listens at `address`.
-    pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+    pub fn bind_with(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+        options: ServerOptions,
+    ) -> Result<Self, ServeError> {
         // At most as many as there may be sessions.
         let (came, thrift) = mpsc::unbounded_channel();
         let session = options.session_options().clone().service(RPC);

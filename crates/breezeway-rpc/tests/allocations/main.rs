@@ -158,7 +158,7 @@ impl Running {
 
     fn with<S: Service>(service: impl FnOnce(ByWorker) -> S, options: ServerOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let address = format!("shm:{}/service.sock", folder.path().display()).parse().unwrap();
+        let address = format!("shm:{}/service.sock", folder.path().display());
         let by_worker = ByWorker::default();
         let server = Server::bind_with(&address, options).unwrap();
         let server = server.add_service(service(by_worker.clone())).unwrap();

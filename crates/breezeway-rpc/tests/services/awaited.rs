@@ -32,7 +32,7 @@ impl Running {
             file => format!("{file}:{}/shop.sock", folder.path().display()),
         };
         let (tell, looks) = unbounded_channel();
-        let server = AsyncServer::bind(&place.parse().unwrap()).unwrap();
+        let server = AsyncServer::bind(&place).unwrap();
         let shop = Corner::new(tell);
         let slow = Arc::clone(&shop.slow);
         let server = server.add_service(AsyncShopServer(shop)).unwrap();

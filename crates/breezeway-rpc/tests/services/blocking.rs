@@ -34,7 +34,7 @@ impl Running {
             file => format!("{file}:{}/shop.sock", folder.path().display()),
         };
         let (tell, looks) = unbounded_channel();
-        let server = Server::bind(&place.parse().unwrap()).unwrap();
+        let server = Server::bind(&place).unwrap();
         let server = server.add_service(ShopServer(Corner::new(tell))).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let serving = Some(std::thread::spawn(move || server.serve()));
@@ -228,7 +228,7 @@ impl Service for Twice {
 fn first_reply_of_a_handler_is_its_last() {
     for threads in [0, 1] {
         let folder = tempfile::tempdir().unwrap();
-        let place = format!("shm:{}/twice.sock", folder.path().display()).parse().unwrap();
+        let place = format!("shm:{}/twice.sock", folder.path().display());
         let options = ServerOptions::new();
         let options = if threads == 0 { options } else { options.offload(threads) };
         let server = Server::bind_with(&place, options).unwrap().add_service(Twice).unwrap();
@@ -255,7 +255,7 @@ fn services_whose_numbers_collide_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let place = format!("shm:{}/shop.sock", folder.path().display());
     let (tell, _looks) = unbounded_channel();
-    let server = Server::bind(&place.parse().unwrap()).unwrap();
+    let server = Server::bind(&place).unwrap();
     let server = server.add_service(ShopServer(Corner::new(tell.clone()))).unwrap();
     let error = server.add_service(ShopServer(Corner::new(tell))).err().unwrap().to_string();
     assert!(error.contains("Shop."), "{error}");

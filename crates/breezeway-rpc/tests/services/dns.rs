@@ -130,7 +130,7 @@ async fn last_addresses_stay_while_name_server_fails() {
 
 /// Servers at both addresses, at one port, which it gives.
 fn serve_at(both: [IpAddr; 2]) -> u16 {
-    let bind = |ip, port| AsyncServer::bind(&Place::from(SocketAddr::new(ip, port)).into());
+    let bind = |ip, port| AsyncServer::bind(Place::from(SocketAddr::new(ip, port)));
     // Another process may have a port of the first address at the second.
     for _ in 0..100 {
         let first = bind(both[0], 0).unwrap();

@@ -302,7 +302,7 @@ async fn a_layer_that_fails_a_call_fails_it_with_its_own_words() {
 async fn the_carrier_of_a_call_is_reported() {
     let running = Running::plain();
     for (place, carrier) in running.address.places().iter().zip([Carrier::Shm, Carrier::Unix]) {
-        let shop = AsyncShopClient::new(Session::connect(&place.clone().into()).await.unwrap());
+        let shop = AsyncShopClient::new(Session::connect(place.clone()).await.unwrap());
         let route = Route::new();
         assert_eq!(route.carrier(), None);
         shop.with(CallOptions::new().receive_route(&route)).count().await.unwrap();

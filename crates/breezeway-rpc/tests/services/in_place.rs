@@ -34,7 +34,7 @@ impl Running {
             "tcp" => "tcp:127.0.0.1:0".to_owned(),
             file => format!("{file}:{}/shelf.sock", folder.path().display()),
         };
-        let server = Server::bind_with(&place.parse().unwrap(), options).unwrap();
+        let server = Server::bind_with(&place, options).unwrap();
         let server = server.with_thrift_clients().add_service(service).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let serving = Some(std::thread::spawn(move || server.serve()));

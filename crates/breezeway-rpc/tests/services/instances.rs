@@ -44,7 +44,7 @@ impl Running {
 
     fn with(address: &str, options: ServerOptions) -> Self {
         let (tell, looks) = unbounded_channel();
-        let server = AsyncServer::bind_with(&address.parse().unwrap(), options).unwrap();
+        let server = AsyncServer::bind_with(address, options).unwrap();
         let server = server.add_service(AsyncShopServer(Corner::new(tell))).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let serving = tokio::spawn(async move { server.serve().await.unwrap() });

@@ -103,7 +103,7 @@ async fn kitex_client_calls_awaiting_server_in_every_framing() {
                 file => format!("{file}:{}/shop.sock", folder.path().display()),
             };
             let (tell, mut looks) = unbounded_channel();
-            let server = AsyncServer::bind(&place.parse().unwrap()).unwrap().with_thrift_clients();
+            let server = AsyncServer::bind(&place).unwrap().with_thrift_clients();
             let server = server.add_service(AsyncShopServer(Corner::new(tell))).unwrap();
             let (address, stopper) = (server.address(), server.stopper());
             let serving = tokio::spawn(server.serve());
@@ -137,7 +137,7 @@ fn kitexs_client_of_protobuf_is_refused_by_both_gears_in_words() {
     let place = format!("unix:{}/shop.sock", folder.path().display());
     runtime.block_on(async {
         let (tell, _looks) = unbounded_channel();
-        let server = AsyncServer::bind(&place.parse().unwrap()).unwrap().with_thrift_clients();
+        let server = AsyncServer::bind(&place).unwrap().with_thrift_clients();
         let server = server.add_service(AsyncShopServer(Corner::new(tell))).unwrap();
         let stopper = server.stopper();
         let serving = tokio::spawn(server.serve());

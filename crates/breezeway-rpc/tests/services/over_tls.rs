@@ -113,7 +113,7 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn new(options: ServerOptions) -> Self {
-        let server = Server::bind_with(&"tls:127.0.0.1:0".parse().unwrap(), options).unwrap();
+        let server = Server::bind_with("tls:127.0.0.1:0", options).unwrap();
         let (tell, _) = unbounded_channel();
         let server = server.with_thrift_clients().add_service(ShopServer(Corner::new(tell)));
         let (events, _) = unbounded_channel();
@@ -122,7 +122,7 @@ impl Running {
     }
 
     fn door(options: ServerOptions) -> Self {
-        let server = Server::bind_with(&"tls:127.0.0.1:0".parse().unwrap(), options).unwrap();
+        let server = Server::bind_with("tls:127.0.0.1:0", options).unwrap();
         Self::serve(server.with_thrift_clients().add_service(HealthServer(Door)).unwrap())
     }
 
@@ -146,7 +146,7 @@ impl Drop for Running {
 
 /// Starts the same with handlers that await; it ends with the runtime.
 pub(crate) fn serve_awaited(options: ServerOptions) -> Address {
-    let server = AsyncServer::bind_with(&"tls:127.0.0.1:0".parse().unwrap(), options).unwrap();
+    let server = AsyncServer::bind_with("tls:127.0.0.1:0", options).unwrap();
     let (tell, _) = unbounded_channel();
     let server = server.with_thrift_clients().add_service(AsyncShopServer(Corner::new(tell)));
     let (events, _) = unbounded_channel();
@@ -307,8 +307,8 @@ fn handler_sees_names_of_callers_certificate() {
         assert_eq!(name_of(health.ready()), CLIENT);
     }
     awaited(async {
-        let place = "tls:127.0.0.1:0".parse().unwrap();
-        let server = AsyncServer::bind_with(&place, all.server()).unwrap().with_thrift_clients();
+        let server =
+            AsyncServer::bind_with("tls:127.0.0.1:0", all.server()).unwrap().with_thrift_clients();
         let server = server.add_service(AsyncHealthServer(Door)).unwrap();
         let address = server.address();
         tokio::spawn(async move { server.serve().await.unwrap() });

@@ -36,7 +36,7 @@ impl Running {
             file => format!("{file}:{}/room.sock", folder.path().display()),
         };
         let (events, told) = unbounded_channel();
-        let server = AsyncServer::bind(&place.parse().unwrap()).unwrap().with_thrift_clients();
+        let server = AsyncServer::bind(&place).unwrap().with_thrift_clients();
         let server =
             server.add_service(AsyncRoomServer(Hall { events, morning: Arc::default() })).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
@@ -369,7 +369,7 @@ async fn call_of_stream_and_stream_of_call_are_refused() {
     let running = Running::new("shm");
     let channel = Session::connect(&running.address).await.unwrap();
     let say = breezeway_rpc::Method::of::<crate::room::RoomSayArgs>("Room");
-    let mut stream = channel.open(say.tag, None).await.unwrap();
+    let mut stream = channel.open(say.tag).await.unwrap();
     let last = stream.receive().await.unwrap().unwrap().to_vec();
     let words = String::from_utf8_lossy(&last).into_owned();
     assert!(words.contains("Room.say is called, and was opened as a stream"), "{words}");
@@ -380,7 +380,7 @@ async fn call_of_stream_and_stream_of_call_are_refused() {
     };
     assert_eq!(reason, "Room.talk is a stream, and was called");
 
-    let mut unknown = channel.open(12345, None).await.unwrap();
+    let mut unknown = channel.open(12345).await.unwrap();
     let failed = unknown.receive().await.unwrap_err();
     let reset = breezeway::StreamError::Reset(ErrorCode::NoSuchMethod);
     assert_eq!(failed.to_string(), reset.to_string());
@@ -394,7 +394,8 @@ async fn undecodable_messages_and_metadata_fail_their_stream() {
     let channel = Session::connect(&running.address).await.unwrap();
     let tell = breezeway_rpc::Method::of::<crate::room::RoomTellArgs>("Room");
     for (metadata, message) in [(None, &b"\x05"[..]), (None, b""), (Some(&b"\0"[..]), b"\0")] {
-        let mut stream = channel.open(tell.tag, metadata).await.unwrap();
+        let mut stream =
+            channel.request(tell.tag).metadata(metadata.unwrap_or_default()).open().await.unwrap();
         stream.sender().finish_with(Some(message), None).await.unwrap();
         let last = stream.receive().await.unwrap().unwrap().to_vec();
         assert_eq!(last[..2], [0xff, 1], "{last:?}");

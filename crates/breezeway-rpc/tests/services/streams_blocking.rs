@@ -50,7 +50,7 @@ impl Running {
             file => format!("{file}:{}/room.sock", folder.path().display()),
         };
         let (events, told) = unbounded_channel();
-        let server = Server::bind_with(&place.parse().unwrap(), options).unwrap();
+        let server = Server::bind_with(&place, options).unwrap();
         let server = server.with_thrift_clients();
         let morning = Arc::<Morning>::default();
         let hall = Hall { events, morning: Arc::clone(&morning) };
@@ -275,7 +275,7 @@ fn unread_client_stops_only_its_handler_until_deadline() {
         let channel = Session::connect(&running.address).unwrap();
         let listen = Method::of::<RoomListenArgs>("Room");
         // A client that does not keep to its own deadline.
-        let mut lines = channel.open_for(listen.tag, None, Duration::from_secs(5)).unwrap();
+        let mut lines = channel.request(listen.tag).timeout(Duration::from_secs(5)).open().unwrap();
         let endless = to_vec(&line(&"x".repeat(60_000), "endless")).unwrap();
         lines.sender().finish_with(Some(&endless), None).unwrap();
         running.told_of("begun");
@@ -308,14 +308,15 @@ fn invalid_open_or_message_fails_its_stream_only() {
             (tags[1], Some(&b"\0"[..]), b"\0", ExceptionKind::PROTOCOL_ERROR),
         ];
         for (tag, metadata, message, kind) in opened {
-            let mut stream = channel.open(tag, metadata).unwrap();
+            let mut stream =
+                channel.request(tag).metadata(metadata.unwrap_or_default()).open().unwrap();
             stream.sender().finish_with(Some(message), None).unwrap();
             let last = stream.receive().unwrap().unwrap().to_vec();
             assert_eq!(last[..2], [0xff, 1], "{last:?}");
             let exception: ApplicationException = decode_slice(&last[2..]).unwrap();
             assert_eq!(exception.kind, kind, "{exception}");
         }
-        let mut unknown = channel.open(12345, None).unwrap();
+        let mut unknown = channel.open(12345).unwrap();
         let failed = unknown.receive().unwrap_err();
         assert!(matches!(failed, StreamError::Reset(ErrorCode::NoSuchMethod)), "{failed}");
         let Err(CallError::Failed { reason, .. }) = channel.call(tags[1], b"\0") else {
@@ -381,7 +382,7 @@ fn metadata_of_a_call_reaches_a_handler_that_blocks() {
         assert_eq!(said.text, "Ada");
         let channel = Session::connect(&running.address).unwrap();
         let say = Method::of::<RoomSayArgs>("Room").tag;
-        let failed = channel.call_with_metadata(say, b"\0", b"\0").unwrap_err();
+        let failed = channel.request(say).metadata(b"\0").send(b"\0").unwrap_err();
         let Error::Application(failed) = Error::from(failed) else { panic!() };
         assert_eq!(failed.kind, ExceptionKind::PROTOCOL_ERROR);
     });

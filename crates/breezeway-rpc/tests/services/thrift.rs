@@ -36,7 +36,7 @@ impl Running {
             file => format!("{file}:{}/shop.sock", folder.path().display()),
         };
         let (tell, looks) = unbounded_channel();
-        let server = Server::bind(&place.parse().unwrap()).unwrap().with_thrift_clients();
+        let server = Server::bind(&place).unwrap().with_thrift_clients();
         let corner = Corner::new(tell);
         let slow = Arc::clone(&corner.slow);
         let server = server.add_service(ShopServer(corner)).unwrap();

@@ -36,7 +36,7 @@ impl Running {
         let folder = tempfile::tempdir().unwrap();
         let place = format!("shm:{}/shop.sock", folder.path().display());
         let (tell, looks) = unbounded_channel();
-        let server = AsyncServer::bind(&place.parse().unwrap()).unwrap().with_thrift_clients();
+        let server = AsyncServer::bind(&place).unwrap().with_thrift_clients();
         let server = server.add_service(AsyncShopServer(Corner::new(tell))).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let serving = tokio::spawn(async move { server.serve().await.unwrap() });

@@ -10,6 +10,8 @@ use breezeway::{Call, ExclusiveServerSession, ExclusiveSession, SessionOptions};
 use breezeway_thrift::{Encode, decode_once, encode_slice, view_slice};
 use idl::reading::{Reading, ReadingView};
 
+const READING: u32 = 0;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut client, server): (ExclusiveSession, ExclusiveServerSession) =
         ExclusiveSession::pair(&SessionOptions::new())?;
@@ -30,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let reading = Reading { name: "a reading".to_owned(), time: 7, values };
     let mut message = client.reserve(reading.size())?;
     encode_slice(&reading, message.bytes_mut())?;
-    message.post(0)?;
+    message.post(READING)?;
     drop(client);
     server.join().map_err(|_| "the server panicked")??;
     Ok(())

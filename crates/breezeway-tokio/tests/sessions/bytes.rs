@@ -21,7 +21,7 @@ fn bytes_arrive_in_order_on_every_carrier() {
         for address in addresses(folder.path()) {
             let mut listener = ByteListener::bind(&address).unwrap();
             let shared = Session::connect(listener.address()).await.unwrap();
-            let mut client = ByteStream::new(shared.open(0, None).await.unwrap());
+            let mut client = ByteStream::new(shared.open(0).await.unwrap());
             let echoing = tokio::spawn(async move {
                 let mut server = listener.accept().await.unwrap();
                 let mut all = Vec::new();
@@ -60,7 +60,7 @@ fn bytes_arrive_in_order_on_every_carrier() {
 /// Both ends of a stream of bytes, and what keeps their session open.
 async fn pair() -> (ByteStream, ByteStream, impl Sized) {
     let (shared, server) = Session::pair(&SessionOptions::new()).await.unwrap();
-    let one = ByteStream::new(shared.open(0, None).await.unwrap());
+    let one = ByteStream::new(shared.open(0).await.unwrap());
     let Some(breezeway_tokio::Incoming::Stream(_, other)) = soon(server.accept()).await.unwrap()
     else {
         panic!("no stream")
@@ -166,7 +166,7 @@ fn blocking_streams_read_and_write_bytes() {
         stream.finish().unwrap();
         assert!(server.accept().unwrap().is_none());
     });
-    let mut stream = breezeway::ByteStream::new(shared.open(0, None).unwrap());
+    let mut stream = breezeway::ByteStream::new(shared.open(0).unwrap());
     let bytes = pattern(3 << 20);
     let (front, back) = bytes.split_at(1_000);
     let pieces = [front, back].map(IoSlice::new);
@@ -223,7 +223,7 @@ fn bytes_in_place_are_bound_to_their_session_and_its_limits() {
 #[test]
 fn blocking_streams_write_in_place() {
     let (shared, server) = breezeway::Session::pair(&SessionOptions::new()).unwrap();
-    let mut stream = breezeway::ByteStream::new(shared.open(0, None).unwrap());
+    let mut stream = breezeway::ByteStream::new(shared.open(0).unwrap());
     let Ok(Some(breezeway::Incoming::Stream(_, other))) = server.accept() else {
         panic!("no stream")
     };
@@ -245,7 +245,7 @@ fn blocking_streams_write_in_place() {
 #[test]
 fn blocking_stream_is_read_after_finish_and_drop() {
     let (shared, server) = breezeway::Session::pair(&SessionOptions::new()).unwrap();
-    let mut stream = breezeway::ByteStream::new(shared.open(0, None).unwrap());
+    let mut stream = breezeway::ByteStream::new(shared.open(0).unwrap());
     stream.write_all(b"all of it").unwrap();
     stream.finish().unwrap();
     drop(stream);
@@ -265,7 +265,7 @@ fn a_read_past_many_empty_messages_lets_other_tasks_run() {
         const EMPTY: usize = 10_000;
         let options = SessionOptions::new().stream_window(1 << 20, 1 << 30);
         let (shared, server) = Session::pair(&options).await.unwrap();
-        let mut one = shared.open(0, None).await.unwrap();
+        let mut one = shared.open(0).await.unwrap();
         let Ok(Some(Incoming::Stream(_, other))) = soon(server.accept()).await else {
             panic!("no stream")
         };

@@ -16,10 +16,10 @@ fn calls_and_streams_reach_another_process_by_every_carrier() {
     let folder = tempfile::tempdir().unwrap();
     for address in addresses(folder.path()) {
         let mut process = Process::start("server", &address);
-        let address = process.hear().parse().unwrap();
+        let address = process.hear();
         one_thread().block_on(async {
             let session = Session::connect(&address).await.unwrap();
-            let mut stream = session.open(0, None).await.unwrap();
+            let mut stream = session.open(0).await.unwrap();
             for len in [0, 1, 40, 104, 105, 5_000, 300_000] {
                 let message: Vec<u8> = (0..len).map(|index| index as u8).collect();
                 assert_eq!(soon(session.call(7, &message)).await.unwrap().to_vec(), message);
@@ -145,13 +145,13 @@ fn panic_before_handler_future_fails_only_its_call() {
         };
         let serving = tokio::spawn(server.serve_streams(call, stream));
         let session = Session::connect(&address).await.unwrap();
-        let held = soon(session.open(0, None)).await.unwrap();
+        let held = soon(session.open(0)).await.unwrap();
         for _ in 0..2 {
             match soon(session.call(1, b"")).await {
                 Err(CallError::Failed { code: ErrorCode::Failed, .. }) => {}
                 other => panic!("{other:?}"),
             }
-            let mut reset = soon(session.open(1, None)).await.unwrap();
+            let mut reset = soon(session.open(1)).await.unwrap();
             match soon(reset.receive()).await {
                 Err(StreamError::Reset(ErrorCode::Panicked)) => {}
                 other => panic!("{other:?}"),
@@ -170,7 +170,7 @@ fn a_deadline_ends_a_call_and_not_the_session() {
     on_both_runtimes(|| async {
         let (session, server) = Session::pair(&SessionOptions::new()).await.unwrap();
         let near = Instant::now() + Duration::from_millis(20);
-        match soon(session.call_until(0, b"", near)).await {
+        match soon(session.request(0).deadline(near).send(b"")).await {
             Err(CallError::DeadlinePassed) => {}
             other => panic!("{other:?}"),
         }
@@ -259,7 +259,7 @@ fn one_way_message_without_room_ends_at_its_deadline() {
         let failing = async {
             loop {
                 let deadline = Instant::now() + Duration::from_millis(20);
-                if let Err(error) = session.post_until(0, b"x", deadline).await {
+                if let Err(error) = session.request(0).deadline(deadline).post(b"x").await {
                     break error;
                 }
             }

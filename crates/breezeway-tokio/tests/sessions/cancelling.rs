@@ -49,7 +49,7 @@ fn a_handler_sees_that_a_call_was_dropped() {
 async fn stream_pair(messages: u32) -> (Stream, Stream, (Session, ServerSession)) {
     let options = SessionOptions::new().stream_window(messages, 1 << 20);
     let (session, server) = Session::pair(&options).await.unwrap();
-    let one = session.open(0, None).await.unwrap();
+    let one = session.open(0).await.unwrap();
     let Some(Incoming::Stream(_, other)) = soon(server.accept()).await.unwrap() else {
         panic!("no stream")
     };
@@ -119,8 +119,7 @@ fn an_open_or_accept_may_be_dropped_after_any_number_of_polls() {
             Session::pair(&SessionOptions::new().ring_capacity(8)).await.unwrap();
         let (mut opened, mut accepted) = (0, 0);
         for round in 0..60 {
-            if let Some(stream) = poll_and_drop(session.open(round, None), round as usize % 4).await
-            {
+            if let Some(stream) = poll_and_drop(session.open(round), round as usize % 4).await {
                 // Dropped: the peer sees an open stream that is reset.
                 drop(stream.unwrap());
                 opened += 1;

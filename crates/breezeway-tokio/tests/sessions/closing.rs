@@ -33,7 +33,7 @@ fn closing_blocks_no_task_and_pending_reply_arrives() {
 fn closing_a_channel_ends_waits_of_other_tasks() {
     on_both_runtimes(|| async {
         let (shared, server) = Session::pair(&SessionOptions::new()).await.unwrap();
-        let mut stream = shared.open(0, None).await.unwrap();
+        let mut stream = shared.open(0).await.unwrap();
         let [calling, accepting] = [0, 1].map(|_| shared.clone());
         let call = tokio::spawn(async move { calling.call(0, b"never served").await.map(drop) });
         let accept = tokio::spawn(async move { accepting.accept().await.map(drop) });

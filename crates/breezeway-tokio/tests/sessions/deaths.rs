@@ -18,9 +18,9 @@ fn waiting_tasks_see_the_servers_death() {
     for address in addresses(folder.path()) {
         on_both_runtimes(|| async {
             let mut process = Process::start("server", &address);
-            let address = process.hear().parse().unwrap();
+            let address = process.hear();
             let shared = Session::connect(&address).await.unwrap();
-            let mut stream = shared.open(0, None).await.unwrap();
+            let mut stream = shared.open(0).await.unwrap();
             soon(stream.send(b"x")).await.unwrap();
             assert!(soon(stream.receive()).await.unwrap().is_some());
             let receiving = tokio::spawn(async move { stream.receive().await.map(|_| ()) });
@@ -46,7 +46,7 @@ fn waiting_tasks_see_the_servers_death() {
 fn waiting_tasks_see_the_server_stop() {
     on_both_runtimes(|| async {
         let (shared, echo, _folder) = echo_pair(&SessionOptions::new()).await;
-        let mut stream = shared.open(0, None).await.unwrap();
+        let mut stream = shared.open(0).await.unwrap();
         soon(stream.send(b"x")).await.unwrap();
         assert!(soon(stream.receive()).await.unwrap().is_some());
         let accepting = tokio::spawn({

@@ -228,7 +228,7 @@ impl Clients {
 async fn stream(client: &Client) -> breezeway_tokio::Stream {
     loop {
         let channel = client.session().await.unwrap();
-        match channel.open(ECHO, None).await {
+        match channel.open(ECHO).await {
             Ok(stream) => return stream,
             Err(error) => assert!(channel.is_going_away(), "{error}"),
         }

@@ -20,7 +20,7 @@ async fn calls_and_streams_complete(at: fn(&Path) -> Address, largest: usize, of
     relay_offering(listener, move || Connection::unix(&served), offer);
 
     let session = soon(Session::connect(&at(&relayed))).await.unwrap();
-    let mut stream = soon(session.open(0, None)).await.unwrap();
+    let mut stream = soon(session.open(0)).await.unwrap();
     for message in [&b""[..], b"small", &vec![7; largest]] {
         assert!(soon(session.call(0, message)).await.unwrap().to_vec() == message);
         soon(stream.send(message)).await.unwrap();

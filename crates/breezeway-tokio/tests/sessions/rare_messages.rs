@@ -21,8 +21,8 @@ fn rare_messages_and_bursts_are_answered() {
             let options = SessionOptions::new().wait(policy);
             let echo = Echo::start(address, &options);
             let session = Session::connect_with(&echo.address, &options).await.unwrap();
-            let mut stream = session.open(0, None).await.unwrap();
-            let mut waiting = session.open(0, None).await.unwrap();
+            let mut stream = session.open(0).await.unwrap();
+            let mut waiting = session.open(0).await.unwrap();
             for round in 0..60u32 {
                 tokio::time::sleep(PAUSE).await;
                 let burst = if round % 10 == 9 { 40 } else { 1 };

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use breezeway_tokio::{
-    Address, Client, OwnedCall, ServeError, Server, ServerOptions, Session, StreamError,
+    Address, Client, OwnedCall, ReplyError, ServeError, Server, ServerOptions, Session,
+    StreamError, StreamOpener,
 };
 use tokio::task::JoinHandle;
 
@@ -43,7 +44,7 @@ fn clients_move_and_a_stream_under_way_is_finished_where_it_is() {
             let client = Client::connect(&serving.address).await.unwrap();
             for round in 0..3u8 {
                 let session = client.session().await.unwrap();
-                let mut stream = session.open(1, None).await.unwrap();
+                let mut stream = session.open(1).await.unwrap();
                 stream.send(&[round]).await.unwrap();
                 assert_eq!(soon(stream.receive()).await.unwrap().unwrap().to_vec(), [round]);
                 let next = Generation::start(&serving.address, folder.path(), PATIENCE);
@@ -67,6 +68,57 @@ fn clients_move_and_a_stream_under_way_is_finished_where_it_is() {
             serving.stopper.stop();
             serving.ends().await;
         }
+    });
+}
+
+/// Replies to a call by a stream that the server opens to the client.
+async fn notify(call: OwnedCall) -> Result<(), ReplyError> {
+    let mut stream = StreamOpener::of(&call).unwrap().open(7).await.unwrap();
+    stream.send(&call.request().to_vec()).await.unwrap();
+    stream.finish().await.unwrap();
+    call.reply(b"")
+}
+
+#[test]
+fn clone_of_a_client_opens_and_accepts_streams_over_a_restart() {
+    on_both_runtimes(|| async {
+        let folder = tempfile::tempdir().unwrap();
+        let address = &addresses(folder.path())[0];
+        let start = || {
+            let admin = folder.path().join("admin");
+            let options = ServerOptions::new().take_over(true).admin_socket(admin);
+            let options = options.drain_timeout(Duration::from_secs(3600));
+            let server = Server::bind_with(address, options).unwrap();
+            (server.stopper(), tokio::spawn(server.serve_streams(notify, echo_stream)))
+        };
+        let (_, first) = start();
+        let client = Client::connect(address).await.unwrap();
+        let accepting = client.clone();
+        let accepting = tokio::spawn(async move {
+            let (method, mut stream) = accepting.accept().await.unwrap();
+            (method, stream.receive().await.unwrap().unwrap().to_vec())
+        });
+        let mut old = client.open(1).await.unwrap();
+        old.send(b"before").await.unwrap();
+        assert_eq!(soon(old.receive()).await.unwrap().unwrap().to_vec(), b"before");
+
+        let (stopper, last) = start();
+        soon(async {
+            while client.open(1).await.unwrap().session() == old.session() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        old.send(b"still here").await.unwrap();
+        assert_eq!(soon(old.receive()).await.unwrap().unwrap().to_vec(), b"still here");
+        drop(old);
+        // The task that accepts has left the old session too.
+        soon(first).await.unwrap().unwrap();
+        client.call(0, b"news").await.unwrap();
+        assert_eq!(soon(accepting).await.unwrap(), (7, b"news".to_vec()));
+        drop(client);
+        stopper.stop();
+        soon(last).await.unwrap().unwrap();
     });
 }
 
@@ -170,7 +222,7 @@ fn stream_past_drain_time_is_cut_with_an_error() {
         let address = &addresses(folder.path())[0];
         let first = Generation::start(address, folder.path(), Duration::from_millis(30));
         let client = Client::connect(address).await.unwrap();
-        let mut stream = client.session().await.unwrap().open(1, None).await.unwrap();
+        let mut stream = client.session().await.unwrap().open(1).await.unwrap();
         stream.send(b"x").await.unwrap();
         soon(stream.receive()).await.unwrap().unwrap();
         let last = Generation::start(address, folder.path(), PATIENCE);

@@ -77,7 +77,7 @@ fn a_policy_decides_whose_requests_are_slices() {
                 let shared = Session::connect(&address).await.unwrap();
                 let reply = soon(shared.call(0, &[7; 10_000])).await.unwrap().to_vec();
                 assert_eq!(reply, [u8::from(slices)], "{address}, trusts: {trusts}");
-                let mut stream = soon(shared.open(0, None)).await.unwrap();
+                let mut stream = soon(shared.open(0)).await.unwrap();
                 soon(stream.send(&[7; 10_000])).await.unwrap();
                 let reply = soon(stream.receive()).await.unwrap().unwrap().to_vec();
                 assert_eq!(reply, [u8::from(slices)], "{address}, a stream, trusts: {trusts}");

@@ -50,13 +50,13 @@ fn calls_replies_and_streams_send_filled_space() {
                     space
                 }
             });
-            let call = session.call_space(0, filled.await.unwrap());
+            let call = session.request(0).send_space(filled.await.unwrap());
             assert_eq!(soon(call).await.unwrap().to_vec(), bytes);
         }
         let mut post = session.try_reserve(2).unwrap();
         post.bytes_mut().copy_from_slice(b"hi");
-        soon(session.post_space(0, post)).await.unwrap();
-        let mut stream = soon(session.open(0, None)).await.unwrap();
+        soon(session.request(0).post_space(post)).await.unwrap();
+        let mut stream = soon(session.open(0)).await.unwrap();
         for last in [false, true] {
             let mut space = soon(stream.sender().reserve(LEN)).await.unwrap();
             space.bytes_mut().fill(u8::from(last));
@@ -87,7 +87,7 @@ fn reserve_waits_for_memory_until_call_timeout() {
         let outcome = soon(session.reserve(LEN)).await;
         assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
         assert!(poll_and_drop(session.reserve(LEN), 3).await.is_none());
-        let mut stream = soon(session.open(0, None)).await.unwrap();
+        let mut stream = soon(session.open(0)).await.unwrap();
         let mut part = Vec::new();
         while let Ok(space) = stream.sender().try_reserve(LEN) {
             part.push(space);
@@ -106,11 +106,11 @@ fn space_goes_out_by_its_own_session_and_in_its_time() {
         let (session, _server) = Session::pair(&SessionOptions::new()).await.unwrap();
         let (other, _other_server) = Session::pair(&SessionOptions::new()).await.unwrap();
         let space = soon(other.reserve(LEN)).await.unwrap();
-        let outcome = soon(session.call_space(0, space)).await;
+        let outcome = soon(session.request(0).send_space(space)).await;
         assert!(matches!(outcome, Err(CallError::SpaceOfAnotherSession)), "{outcome:?}");
         let space = soon(session.reserve(LEN)).await.unwrap();
         let deadline = Instant::now() + Duration::from_millis(20);
-        let outcome = soon(session.call_space_until(0, space, deadline)).await;
+        let outcome = soon(session.request(0).deadline(deadline).send_space(space)).await;
         assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
     });
 }
@@ -131,10 +131,10 @@ fn metadata_goes_with_space_in_calls_and_replies() {
             }));
             let session = Session::connect(&address).await.unwrap();
             for len in [0, 40, 105, 100_000] {
-                let reserved = session.reserve_with_metadata(b"about it", len);
+                let reserved = session.request(0).metadata(b"about it").reserve(len);
                 let mut space = soon(reserved).await.unwrap();
                 space.bytes_mut().fill(9);
-                let reply = soon(session.call_space(0, space)).await.unwrap();
+                let reply = soon(session.request(0).send_space(space)).await.unwrap();
                 assert!(reply.to_vec() == vec![9; len]);
                 assert_eq!(reply.metadata(), Some(&b"about it"[..]));
             }
@@ -153,7 +153,7 @@ fn post_space_without_room_ends_at_the_call_timeout() {
         let failing = async {
             loop {
                 let space = session.reserve(1).await?;
-                session.post_space(0, space).await?;
+                session.request(0).post_space(space).await?;
             }
         };
         let failed: Result<(), CallError> = soon(failing).await;

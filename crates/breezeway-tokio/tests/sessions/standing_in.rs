@@ -66,7 +66,7 @@ fn call_taken_by_stream_reader_is_served() {
         // What it publishes it rings for in its driver's next turn.
         let options = SessionOptions::new().wait(WaitPolicy::Busy);
         let shared = Session::connect_with(&address, &options).await.unwrap();
-        let _opened = shared.open(0, None).await.unwrap();
+        let _opened = shared.open(0).await.unwrap();
         let mut stream = soon(served.recv()).await.unwrap();
         for round in 0..20u8 {
             let_drivers_sleep().await;
@@ -92,7 +92,7 @@ fn a_reader_that_always_finds_something_lets_other_tasks_run() {
         const MESSAGES: usize = 10_000;
         let options = SessionOptions::new().wait(WaitPolicy::Park).stream_window(1 << 20, 1 << 30);
         let (shared, server) = Session::pair(&options).await.unwrap();
-        let mut one = shared.open(0, None).await.unwrap();
+        let mut one = shared.open(0).await.unwrap();
         let Ok(Some(Incoming::Stream(_, mut other))) = soon(server.accept()).await else {
             panic!("no stream")
         };

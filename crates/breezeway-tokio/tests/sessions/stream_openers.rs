@@ -52,7 +52,7 @@ impl Opening {
 async fn converse(stream_opener: &StreamOpener, client: &Session) {
     let stream_opener = stream_opener.clone();
     let opening = tokio::spawn(async move {
-        let mut stream = stream_opener.open(7, Some(b"about")).await.unwrap();
+        let mut stream = stream_opener.request(7).metadata(b"about").open().await.unwrap();
         assert_eq!(stream.session(), stream_opener.session());
         for len in [0, 10, 10_000] {
             stream.send(&vec![3; len]).await.unwrap();
@@ -84,7 +84,7 @@ fn handlers_let_any_task_open_streams_to_client() {
             let other = Session::connect(&server.address).await.unwrap();
             soon(client.call(0, b"")).await.unwrap();
             let of_call = server.next().await;
-            let _stream = soon(client.open(0, None)).await.unwrap();
+            let _stream = soon(client.open(0)).await.unwrap();
             let of_stream = server.next().await;
             soon(other.call(0, b"")).await.unwrap();
             let of_other = server.next().await;
@@ -101,7 +101,7 @@ fn handlers_let_any_task_open_streams_to_client() {
 }
 
 async fn assert_over(stream_opener: &StreamOpener) {
-    match soon(stream_opener.open(0, None)).await.err().expect("the session is over") {
+    match soon(stream_opener.open(0)).await.err().expect("the session is over") {
         StreamError::Session(error) => assert!(!error.session_goes_on(), "{error:?}"),
         other => panic!("{other:?}"),
     }
@@ -160,7 +160,7 @@ fn a_session_has_one_id_in_its_hooks_calls_and_streams() {
                 let client = Session::connect(&server.address).await.unwrap();
                 soon(client.call(0, b"")).await.unwrap();
                 let of_call = server.next().await.session();
-                let _stream = soon(client.open(0, None)).await.unwrap();
+                let _stream = soon(client.open(0)).await.unwrap();
                 assert_eq!(server.next().await.session(), of_call);
                 drop((client, _stream));
                 assert_eq!(soon(server.ended.recv()).await, Some(of_call));

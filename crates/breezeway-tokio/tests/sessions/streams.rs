@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use breezeway_tokio::{
-    ErrorCode, Incoming, Server, ServerOptions, Session, SessionOptions, StreamError,
+    ErrorCode, Incoming, Server, ServerOptions, Session, SessionOptions, StreamError, TrySendError,
 };
 use tokio::sync::Semaphore;
 
@@ -23,7 +23,7 @@ fn two_hundred_streams_share_the_smallest_ring() {
             .map(|task| {
                 let shared = shared.clone();
                 tokio::spawn(async move {
-                    let mut stream = shared.open(0, None).await.unwrap();
+                    let mut stream = shared.open(0).await.unwrap();
                     for round in 0..30u64 {
                         let message = [task.to_le_bytes(), round.to_le_bytes()].concat();
                         stream.send(&message).await.unwrap();
@@ -48,11 +48,11 @@ fn unread_stream_stops_only_itself() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().stream_window(3, 1_000);
         let (shared, server) = Session::pair(&options).await.unwrap();
-        let mut stuck = shared.open(0, None).await.unwrap();
+        let mut stuck = shared.open(0).await.unwrap();
         let Some(Incoming::Stream(_, mut unread)) = soon(server.accept()).await.unwrap() else {
             panic!("no stream")
         };
-        let mut other = shared.open(0, None).await.unwrap();
+        let mut other = shared.open(0).await.unwrap();
         let Some(Incoming::Stream(_, mut read)) = soon(server.accept()).await.unwrap() else {
             panic!("no stream")
         };
@@ -80,15 +80,18 @@ fn try_send_and_try_receive_do_not_wait() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().stream_window(3, 1_000);
         let (shared, server) = Session::pair(&options).await.unwrap();
-        let mut one = shared.open(0, None).await.unwrap();
+        let mut one = shared.open(0).await.unwrap();
         let Some(Incoming::Stream(_, mut other)) = soon(server.accept()).await.unwrap() else {
             panic!("no stream")
         };
         assert!(other.receiver().try_receive().is_pending(), "nothing was sent");
         for number in 0..3u8 {
-            assert!(one.sender().try_send(&[number]).unwrap());
+            one.sender().try_send(&[number]).unwrap();
         }
-        assert!(!one.sender().try_send(&[99]).unwrap(), "its window is used up");
+        assert!(
+            one.sender().try_send(&[99]).is_err_and(|error| error.is_full()),
+            "its window is used up"
+        );
         for number in 0..3u8 {
             let received = soon(async {
                 loop {
@@ -102,7 +105,10 @@ fn try_send_and_try_receive_do_not_wait() {
         }
         assert!(other.receiver().try_receive().is_pending(), "what found no room was not sent");
         one.finish().await.unwrap();
-        assert!(matches!(one.sender().try_send(&[5]), Err(StreamError::Finished)));
+        assert!(matches!(
+            one.sender().try_send(&[5]),
+            Err(TrySendError::Failed(StreamError::Finished))
+        ));
     });
 }
 
@@ -110,7 +116,7 @@ fn try_send_and_try_receive_do_not_wait() {
 fn reset_ends_waits_on_either_side() {
     on_both_runtimes(|| async {
         let (shared, server) = Session::pair(&SessionOptions::new()).await.unwrap();
-        let mut stream = shared.open(0, None).await.unwrap();
+        let mut stream = shared.open(0).await.unwrap();
         let Some(Incoming::Stream(_, other)) = soon(server.accept()).await.unwrap() else {
             panic!("no stream")
         };
@@ -129,7 +135,7 @@ fn reset_ends_waits_on_either_side() {
 fn a_receiving_half_is_a_stream_of_messages() {
     on_both_runtimes(|| async {
         let (shared, echo, _folder) = echo_pair(&SessionOptions::new()).await;
-        let (mut send, mut receive) = shared.open(0, None).await.unwrap().split();
+        let (mut send, mut receive) = shared.open(0).await.unwrap().split();
         let sending = tokio::spawn(async move {
             for number in 0..50u8 {
                 send.send(&[number]).await.unwrap();
@@ -154,7 +160,7 @@ fn a_receiving_half_is_a_stream_of_messages() {
 fn a_server_opens_streams_to_its_client() {
     on_both_runtimes(|| async {
         let (shared, server) = Session::pair(&SessionOptions::new()).await.unwrap();
-        let mut stream = server.open(9, Some(b"about it")).await.unwrap();
+        let mut stream = server.request(9).metadata(b"about it").open().await.unwrap();
         stream.send(b"news").await.unwrap();
         let (method, mut news) = soon(shared.accept()).await.unwrap();
         assert_eq!(method, 9);
@@ -191,11 +197,11 @@ fn handlers_of_streams_that_are_reset_at_once_are_bounded() {
             let shared = Session::connect(&address).await.unwrap();
             // A stream counts as open until the server has answered its reset.
             for _ in 0..25 * MOST {
-                drop(soon(shared.open(1, None)).await.unwrap());
+                drop(soon(shared.open(1)).await.unwrap());
                 soon(shared.call(0, b"x")).await.unwrap();
             }
             assert_eq!(begun.load(Ordering::Relaxed), 2 * MOST);
-            let mut refused = soon(shared.open(1, None)).await.unwrap();
+            let mut refused = soon(shared.open(1)).await.unwrap();
             let error = soon(refused.receive()).await.unwrap_err();
             assert!(matches!(error, StreamError::Reset(ErrorCode::Overloaded)), "{error}");
             drop(refused);
@@ -203,7 +209,7 @@ fn handlers_of_streams_that_are_reset_at_once_are_bounded() {
             gate.add_permits(1);
             soon(async {
                 loop {
-                    let mut stream = shared.open(1, None).await.unwrap();
+                    let mut stream = shared.open(1).await.unwrap();
                     if stream.send(b"y").await.is_ok() && stream.receive().await.is_ok() {
                         return;
                     }

@@ -1,6 +1,9 @@
 //! Space for a reply, which its handler fills in place.
 
+use std::fmt;
+
 use breezeway_os::memory::zeroed;
+use breezeway_proto::ErrorCode;
 use breezeway_shm::{Filling, ForeignBytes, SendError};
 
 use super::Asked::{Here, Offloaded};
@@ -101,6 +104,11 @@ impl<'c> ReplySpace<'c> {
             Space::Kept(kept) => Here(kept.0),
         };
         Call(asked)
+    }
+
+    /// Fails the call with a code and a reason, like [`Call::fail`], in place of this reply.
+    pub fn fail(self, code: ErrorCode, reason: impl fmt::Display) -> Handled {
+        self.abandon().fail(code, reason)
     }
 
     #[inline(always)]

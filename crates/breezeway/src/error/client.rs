@@ -1,6 +1,6 @@
 //! Error of a client's call.
 
-use super::{CallError, ConnectError};
+use super::{CallError, ConnectError, StreamError};
 
 /// Error returned when a client's call fails.
 #[derive(thiserror::Error)]
@@ -12,6 +12,9 @@ pub enum ClientError {
     /// The call failed. The message states if it may have run, if its session has ended.
     #[error("{0}{run}", run = may_have_run(.0))]
     Call(#[from] CallError),
+    /// The stream was not opened.
+    #[error(transparent)]
+    Stream(StreamError),
 }
 
 impl ClientError {
@@ -19,8 +22,17 @@ impl ClientError {
     /// [`CallError::may_have_run`].
     pub fn may_have_run(&self) -> bool {
         match self {
-            Self::Connect(_) => false,
+            Self::Connect(_) | Self::Stream(_) => false,
             Self::Call(error) => error.may_have_run(),
+        }
+    }
+}
+
+impl From<StreamError> for ClientError {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Session(error) => Self::Call(error),
+            error => Self::Stream(error),
         }
     }
 }

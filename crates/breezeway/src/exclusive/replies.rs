@@ -325,10 +325,12 @@ impl Reply<'_> {
     /// ```
     /// use breezeway::{Call, ExclusiveSession, SessionOptions};
     ///
+    /// const ECHO: u32 = 0;
+    ///
     /// let (mut session, server) = ExclusiveSession::pair(&SessionOptions::new())?;
     /// let serving = std::thread::spawn(move || server.serve(&|call: Call<'_>| call.echo()));
-    /// let one = session.call(0, &[1; 1000])?.into_message();
-    /// let two = session.call(0, &[2; 1000])?.into_message();
+    /// let one = session.call(ECHO, &[1; 1000])?.into_message();
+    /// let two = session.call(ECHO, &[2; 1000])?.into_message();
     /// let sum = std::thread::spawn(move || one.to_vec()[0] + two.to_vec()[0]);
     /// assert_eq!(sum.join().unwrap(), 3);
     /// # drop(session);

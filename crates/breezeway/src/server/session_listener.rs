@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::acceptor::{Accepted, Acceptor, Destination};
 use super::listening::Listening;
 use super::monitor::Monitor;
-use crate::address::Address;
+use crate::address::{Address, AddressError};
 use crate::call_limit::CallLimit;
 use crate::error::{HandshakeError, ServeError};
 use crate::options::ServerOptions;
@@ -48,8 +48,11 @@ impl Destination for Agreements {
 
 impl SessionListener {
     /// Listens at all places of the address. The number of workers is ignored.
-    pub fn bind(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
-        let listening = Listening::at(address, &options)?;
+    pub fn bind(
+        address: impl TryInto<Address, Error: Into<AddressError>>,
+        options: ServerOptions,
+    ) -> Result<Self, ServeError> {
+        let listening = Listening::at(&Address::of(address)?, &options)?;
         let monitor = Monitor::new(&options);
         let acceptor = Acceptor::new(listening, options, Agreements::default(), monitor.clone())?;
         Ok(Self { acceptor, may_be_readable: true, monitor })

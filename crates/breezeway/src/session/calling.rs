@@ -104,6 +104,7 @@ impl State {
         outgoing: &mut Outgoing<'_>,
     ) -> Poll<Result<(), CallError>> {
         self.may_begin()?;
+        self.check_metadata(outgoing.metadata)?;
         if !self.connection.streams.may_send_one_way() {
             self.one_way_waiters.remember(cx, &mut self.due);
             return Poll::Pending;

@@ -51,7 +51,7 @@ impl State {
 
     /// Wakes the threads and tasks that accept. One of them may be the thread that leads, which
     /// sleeps in another place, or is about to.
-    fn wake_acceptors(&mut self) {
+    pub(super) fn wake_acceptors(&mut self) {
         self.due.append(&mut self.arrival_waiters);
         self.due.extend(self.driver.clone());
     }

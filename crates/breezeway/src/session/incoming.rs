@@ -26,6 +26,7 @@ use crate::link::OwnedBody;
 use crate::message::Message;
 use crate::options::{ServerOptions, SessionOptions};
 use crate::presence::SessionId;
+use crate::request;
 use crate::time::to_deadline;
 use crate::unserved::Unserved;
 
@@ -298,8 +299,10 @@ impl ServerSession {
     ///
     /// use breezeway::{Session, Incoming, SessionOptions};
     ///
+    /// const LAST: u32 = 0;
+    ///
     /// let (session, server) = Session::pair(&SessionOptions::new())?;
-    /// let calling = std::thread::spawn(move || session.call(0, b"last"));
+    /// let calling = std::thread::spawn(move || session.call(LAST, b"last"));
     /// let Some(Incoming::Call(last)) = server.accept()? else { panic!("no call") };
     /// server.drain(Duration::from_secs(5));
     /// let _ = last.echo();
@@ -334,18 +337,13 @@ impl ServerSession {
 
     /// Opens a stream to the client, which [accepts](super::Session::accept) it. Waits while there
     /// is no room.
-    pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
-        self.handle.shared.open(method, metadata, Deadline::NEVER)
+    pub fn open(&self, method: u32) -> Result<Stream, StreamError> {
+        self.request(method).open()
     }
 
-    /// Opens a stream like [`Self::open`], but fails at `deadline`: then nothing was sent.
-    pub fn open_until(
-        &self,
-        method: u32,
-        metadata: Option<&[u8]>,
-        deadline: Instant,
-    ) -> Result<Stream, StreamError> {
-        self.handle.shared.open(method, metadata, Deadline::at(deadline))
+    /// Begins a stream with a deadline or metadata.
+    pub fn request(&self, method: u32) -> request::Request<'_, Self> {
+        request::Request::new(self, method)
     }
 
     /// Opens a stream like [`Self::open`] if there is room for it now. Otherwise wakes `cx` when
@@ -369,5 +367,15 @@ impl ServerSession {
             }
         }
         Ok(())
+    }
+}
+
+/// Streams that a server opens.
+impl request::Request<'_, ServerSession> {
+    /// Opens a stream like [`ServerSession::open`]. After the deadline, which is not sent to the
+    /// client, nothing was sent.
+    pub fn open(self) -> Result<Stream, StreamError> {
+        let deadline = self.deadline.unwrap_or(Deadline::NEVER);
+        self.to.handle.shared.open(self.method, Some(self.metadata), deadline)
     }
 }

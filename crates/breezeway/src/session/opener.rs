@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use breezeway_os::Deadline;
 
@@ -11,6 +10,7 @@ use super::shared::Shared;
 use super::stream::{SendHalf, Stream};
 use crate::error::{CallError, StreamError};
 use crate::presence::SessionId;
+use crate::request::Request;
 
 /// A handle that opens streams to a session's client: with it a server's handler sends, later and
 /// from any thread, to a client that has not asked for it. The client
@@ -24,12 +24,15 @@ use crate::presence::SessionId;
 /// ```
 /// use std::sync::{Arc, Mutex};
 ///
-/// use breezeway::{StreamOpener, Call, Session, Server};
+/// use breezeway::{Call, Server, Session, StreamOpener};
+///
+/// const SUBSCRIBE: u32 = 0;
+/// const NEWS: u32 = 7;
 ///
 /// # let folder = format!("breezeway-opener-{}", std::process::id());
 /// # let folder = std::env::temp_dir().join(folder);
 /// # std::fs::create_dir(&folder)?;
-/// # let address = format!("shm:{}", folder.join("s.sock").display()).parse()?;
+/// # let address = format!("shm:{}", folder.join("s.sock").display());
 /// let server = Server::bind(&address)?.on_stream(|_, _| Ok(()));
 /// # let stopper = server.stopper();
 /// let subscribers = Arc::new(Mutex::new(Vec::<StreamOpener>::new()));
@@ -43,14 +46,14 @@ use crate::presence::SessionId;
 /// });
 ///
 /// let session = Session::connect(&address)?;
-/// session.call(0, b"subscribe")?;
+/// session.call(SUBSCRIBE, b"subscribe")?;
 /// for subscriber in subscribers.lock().unwrap().iter() {
-///     let mut stream = subscriber.open(7, None)?;
+///     let mut stream = subscriber.open(NEWS)?;
 ///     stream.send(b"news")?;
 ///     stream.finish()?;
 /// }
 /// let (method, mut stream) = session.accept()?;
-/// assert_eq!((method, stream.receive()?.unwrap().to_vec()), (7, b"news".to_vec()));
+/// assert_eq!((method, stream.receive()?.unwrap().to_vec()), (NEWS, b"news".to_vec()));
 /// # drop((session, stream));
 /// # stopper.stop();
 /// # serving.join().unwrap()?;
@@ -74,27 +77,21 @@ impl StreamOpener {
         self.session
     }
 
-    /// Opens a stream, with optional metadata. Waits while there is no room, until the session
-    /// ends.
+    /// Opens a stream. Waits while there is no room, until the session ends.
     ///
     /// A handler that runs on a worker must not wait in this way, here or to send, because the
-    /// worker itself makes the room. It leaves that to another thread, or calls
-    /// [`Self::open_until`].
+    /// worker itself makes the room. It leaves that to another thread, or gives the
+    /// [request](Self::request) a deadline.
     ///
     /// Fails with [`CallError::NotSent`] if the session is over, and with [`StreamError::TooMany`]
     /// if the client allows no more open streams.
-    pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
-        self.shared()?.open(method, metadata, Deadline::NEVER)
+    pub fn open(&self, method: u32) -> Result<Stream, StreamError> {
+        self.request(method).open()
     }
 
-    /// Opens a stream like [`Self::open`], but fails at `deadline`: then nothing was sent.
-    pub fn open_until(
-        &self,
-        method: u32,
-        metadata: Option<&[u8]>,
-        deadline: Instant,
-    ) -> Result<Stream, StreamError> {
-        self.shared()?.open(method, metadata, Deadline::at(deadline))
+    /// Begins a stream with a deadline or metadata.
+    pub fn request(&self, method: u32) -> Request<'_, Self> {
+        Request::new(self, method)
     }
 
     /// Opens a stream like [`Self::open`] if there is room for it now. Otherwise wakes `cx` when
@@ -117,6 +114,16 @@ impl StreamOpener {
 impl std::fmt::Debug for StreamOpener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StreamOpener").field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
+/// Streams that a server opens.
+impl Request<'_, StreamOpener> {
+    /// Opens a stream like [`StreamOpener::open`]. After the deadline, which is not sent to the
+    /// client, nothing was sent.
+    pub fn open(self) -> Result<Stream, StreamError> {
+        let deadline = self.deadline.unwrap_or(Deadline::NEVER);
+        self.to.shared()?.open(self.method, Some(self.metadata), deadline)
     }
 }
 

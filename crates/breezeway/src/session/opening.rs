@@ -18,43 +18,23 @@ use crate::time::to_deadline;
 
 /// Methods for streams.
 impl Session {
-    /// Opens a stream, with optional metadata. Waits while there is no room.
-    pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
-        self.open_before(method, metadata, Deadline::NEVER, self.deadline())
+    /// Opens a stream. Waits while there is no room, for at most the call timeout.
+    pub fn open(&self, method: u32) -> Result<Stream, StreamError> {
+        self.open_within(method, &[], None)
     }
 
-    /// Opens a stream like [`Self::open`], but fails at `deadline`: then nothing was sent. The
-    /// deadline is not sent to the peer.
-    pub fn open_until(
+    /// Opens a stream; the peer's handler receives the time that is left until `deadline`. The
+    /// stream is not reset when it has passed.
+    pub(crate) fn open_within(
         &self,
         method: u32,
-        metadata: Option<&[u8]>,
-        deadline: Instant,
-    ) -> Result<Stream, StreamError> {
-        self.open_before(method, metadata, Deadline::NEVER, Deadline::at(deadline))
-    }
-
-    /// Opens a stream like [`Self::open`], with a time after which this side no longer needs it.
-    /// The peer's handler receives that time. The stream is not reset when it has passed.
-    pub fn open_for(
-        &self,
-        method: u32,
-        metadata: Option<&[u8]>,
-        time: Duration,
-    ) -> Result<Stream, StreamError> {
-        let deadline = Deadline::after(time);
-        self.open_before(method, metadata, deadline, self.deadline().min(deadline))
-    }
-
-    fn open_before(
-        &self,
-        method: u32,
-        metadata: Option<&[u8]>,
-        deadline: Deadline,
-        wait: Deadline,
+        metadata: &[u8],
+        deadline: Option<Deadline>,
     ) -> Result<Stream, StreamError> {
         let shared = &self.handle.shared;
-        let mut outgoing = Outgoing::new(None, metadata);
+        let mut outgoing = Outgoing::new(None, Some(metadata));
+        let wait = deadline.unwrap_or_else(|| self.deadline());
+        let deadline = deadline.unwrap_or(Deadline::NEVER);
         let time = time_left::encode(deadline.time_left());
         let outcome =
             shared.wait(wait, |state, cx| state.poll_open(cx, method, &mut outgoing, false, time));
@@ -62,7 +42,7 @@ impl Session {
         Ok(Stream::new(shared, key, Some(Arc::clone(&self.handle)), deadline))
     }
 
-    /// Opens a stream like [`Self::open_for`] if there is room for it now. Otherwise wakes `cx`
+    /// Opens a stream if there is room for it now. Otherwise wakes `cx`
     /// when there may be.
     pub fn poll_open(
         &self,
@@ -124,6 +104,13 @@ impl Session {
         self.accept_by(Deadline::at(deadline))
     }
 
+    /// Waits for a stream like [`Self::accept_until`], but fails once nothing new may begin on the
+    /// session and the streams that came before are taken.
+    pub(crate) fn accept_while_open(&self, deadline: Deadline) -> Result<(u32, Stream), CallError> {
+        let arrival = self.handle.shared.wait(deadline, State::poll_arrival_while_open);
+        self.accepted(arrival.unwrap_or(Err(CallError::DeadlinePassed))?)
+    }
+
     fn accept_by(&self, deadline: Deadline) -> Result<(u32, Stream), CallError> {
         let arrival = self.handle.shared.wait(deadline, |state, cx| state.poll_arrival(cx));
         self.accepted(arrival.unwrap_or(Err(CallError::DeadlinePassed))?)
@@ -133,6 +120,16 @@ impl Session {
     /// be.
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(u32, Stream), CallError>> {
         let arrival = self.handle.shared.with(|state| state.poll_arrival(cx));
+        arrival.map(|arrival| self.accepted(arrival?))
+    }
+
+    /// Returns a stream like [`Self::poll_accept`], but fails once nothing new may begin on the
+    /// session and the streams that came before are taken.
+    pub fn poll_accept_while_open(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(u32, Stream), CallError>> {
+        let arrival = self.handle.shared.with(|state| state.poll_arrival_while_open(cx));
         arrival.map(|arrival| self.accepted(arrival?))
     }
 

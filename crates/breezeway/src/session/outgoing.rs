@@ -71,6 +71,10 @@ impl<'a> Outgoing<'a> {
         Self { content: Content::Received(message), metadata: None }
     }
 
+    pub(super) fn is_space(&self) -> bool {
+        matches!(self.content, Content::Space(..))
+    }
+
     fn has_metadata(&self) -> bool {
         self.metadata.is_some() || matches!(self.content, Content::Space(_, front) if front > 0)
     }

@@ -79,7 +79,7 @@ mod tests {
         for reserved in [false, true] {
             let start = Instant::now();
             if reserved {
-                session.post_space(0, session.reserve(BOUND).unwrap()).unwrap();
+                session.request(0).post_space(session.reserve(BOUND).unwrap()).unwrap();
             } else {
                 session.post(0, &[1; BOUND]).unwrap();
             }
@@ -152,7 +152,7 @@ mod tests {
             outcomes.push(shared.with(|state| state.poll_throttle(&cx, 2 * BOUND, &mut hold)));
             drop(server.accept().unwrap());
             // This message of another sender does not ask the throttle.
-            assert!(session.try_post(0, &[1; BOUND]).unwrap());
+            session.try_post(0, &[1; BOUND]).unwrap();
         }
         assert_eq!(outcomes, [Poll::Ready(Admit::Anew), Poll::Pending, Poll::Pending]);
     }

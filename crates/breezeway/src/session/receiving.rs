@@ -149,7 +149,10 @@ impl State {
                 self.due.append(&mut self.call_waiters);
             }
             Event::Cancelled(waiter) => self.due.extend(waiter),
-            Event::GoingAway => self.wake_openers(),
+            Event::GoingAway => {
+                self.wake_openers();
+                self.wake_acceptors();
+            }
             Event::Shutdown => self.peer_closed()?,
         }
         // An unwanted message was not taken.
@@ -229,6 +232,18 @@ impl State {
         if was_flooded && !self.driver_is_awake {
             self.due.extend(self.driver.clone());
         }
+    }
+
+    /// Takes the next arrival like [`Self::poll_arrival`], but fails once nothing may begin.
+    pub(super) fn poll_arrival_while_open(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Arrival, CallError>> {
+        let arrival = self.poll_arrival(cx);
+        if arrival.is_pending() {
+            self.may_begin()?;
+        }
+        arrival
     }
 
     /// Takes the next arrival like [`Self::arrival`], or remembers the waiter.

@@ -12,7 +12,6 @@ use super::space::{OwnedSpace, Wanted};
 use super::stream::{Inner, SendHalf};
 use super::{PendingCall, Session};
 use crate::error::{CallError, StreamError};
-use crate::message::Message;
 
 /// Methods that send calls and one-way messages from space.
 impl Session {
@@ -27,77 +26,21 @@ impl Session {
         self.handle.shared.reserve(Wanted::of_session(&[], len), deadline)
     }
 
-    /// Reserves space like [`Self::reserve`], but fails at `deadline`: then the error names the
-    /// shortage, like that of [`Self::try_reserve`].
-    pub fn reserve_until(&self, len: usize, deadline: Instant) -> Result<OwnedSpace, CallError> {
-        let deadline = Deadline::at(deadline);
-        self.handle.shared.hold_back(len, deadline);
-        self.handle.shared.reserve_or_say(Wanted::of_session(&[], len), deadline)
-    }
-
-    /// Reserves space like [`Self::reserve`], with a metadata block, which is sent in front of the
-    /// message.
-    pub fn reserve_with_metadata(
-        &self,
-        metadata: &[u8],
-        len: usize,
-    ) -> Result<OwnedSpace, CallError> {
-        let deadline = self.deadline();
-        self.handle.shared.hold_back(len, deadline);
-        self.handle.shared.reserve(Wanted::of_session(metadata, len), deadline)
-    }
-
     /// Reserves space like [`Self::reserve`] if there is memory now. Otherwise the error names the
     /// shortage.
     pub fn try_reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
         self.handle.shared.try_reserve(Wanted::of_session(&[], len))
     }
 
-    /// Reserves space like [`Self::reserve`] if there is memory now. Otherwise wakes `cx` when
-    /// there may be.
+    /// Reserves space like [`Self::reserve`], behind a metadata block unless that is empty, if
+    /// there is memory now. Otherwise wakes `cx` when there may be.
     pub fn poll_reserve(
-        &self,
-        cx: &mut Context<'_>,
-        len: usize,
-    ) -> Poll<Result<OwnedSpace, CallError>> {
-        self.handle.shared.poll_reserve(cx, Wanted::of_session(&[], len))
-    }
-
-    /// Reserves space like [`Self::poll_reserve`], with a metadata block, which is sent in front of
-    /// the message.
-    pub fn poll_reserve_with_metadata(
         &self,
         cx: &mut Context<'_>,
         metadata: &[u8],
         len: usize,
     ) -> Poll<Result<OwnedSpace, CallError>> {
         self.handle.shared.poll_reserve(cx, Wanted::of_session(metadata, len))
-    }
-
-    /// Calls `method` with the contents of `space`, and waits for the reply.
-    pub fn call_space(&self, method: u32, space: OwnedSpace) -> Result<Message, CallError> {
-        self.call_space_by(method, space, self.deadline())
-    }
-
-    /// Calls `method` like [`Self::call_space`], but fails with [`CallError::DeadlinePassed`] at
-    /// `deadline`.
-    pub fn call_space_until(
-        &self,
-        method: u32,
-        space: OwnedSpace,
-        deadline: Instant,
-    ) -> Result<Message, CallError> {
-        self.call_space_by(method, space, Deadline::at(deadline))
-    }
-
-    fn call_space_by(
-        &self,
-        method: u32,
-        mut space: OwnedSpace,
-        deadline: Deadline,
-    ) -> Result<Message, CallError> {
-        let outgoing = space.outgoing_by(&self.handle.shared)?;
-        self.call_within(method, outgoing, deadline)
     }
 
     /// Starts a call like [`Self::poll_start_call`], with the contents of `space`, which is empty
@@ -120,37 +63,7 @@ impl Session {
         sent.map_ok(|number| PendingCall::new(Arc::clone(&self.handle), number))
     }
 
-    /// Sends the contents of `space` as a one-way message, like [`Self::post`].
-    pub fn post_space(&self, method: u32, space: OwnedSpace) -> Result<(), CallError> {
-        self.post_space_by(method, space, self.deadline())
-    }
-
-    /// Sends a one-way message like [`Self::post_space`], but fails with
-    /// [`CallError::DeadlinePassed`] at `deadline`.
-    pub fn post_space_until(
-        &self,
-        method: u32,
-        space: OwnedSpace,
-        deadline: Instant,
-    ) -> Result<(), CallError> {
-        self.post_space_by(method, space, Deadline::at(deadline))
-    }
-
-    fn post_space_by(
-        &self,
-        method: u32,
-        mut space: OwnedSpace,
-        deadline: Deadline,
-    ) -> Result<(), CallError> {
-        let mut outgoing = space.outgoing_by(&self.handle.shared)?;
-        let outcome = self
-            .handle
-            .shared
-            .wait(deadline, |state, cx| state.poll_post(cx, method, &mut outgoing));
-        outcome.unwrap_or(Err(CallError::DeadlinePassed))
-    }
-
-    /// Sends a one-way message like [`Self::post_space`] if there is room for it now. Otherwise
+    /// Sends a one-way message with the contents of `space` if there is room for it now. Otherwise
     /// wakes `cx` when there may be.
     ///
     /// # Panics

@@ -27,6 +27,8 @@ use crate::link::OwnedBody;
 /// ```
 /// use breezeway::{Session, SessionOptions};
 ///
+/// const ECHO: u32 = 0;
+///
 /// let (session, server) = Session::pair(&SessionOptions::new())?;
 /// let serving = std::thread::spawn(move || server.serve(|call| call.echo()));
 /// let mut space = session.reserve(100_000)?;
@@ -35,7 +37,7 @@ use crate::link::OwnedBody;
 ///     space.truncate(5);
 ///     space
 /// });
-/// let reply = session.call_space(0, filled.join().unwrap())?;
+/// let reply = session.request(ECHO).send_space(filled.join().unwrap())?;
 /// assert_eq!(reply.to_vec(), b"frame");
 /// # drop(session);
 /// # serving.join().unwrap()?;

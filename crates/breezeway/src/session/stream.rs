@@ -8,6 +8,7 @@ use breezeway_os::{Deadline, Peer};
 use breezeway_proto::ErrorCode;
 use breezeway_proto::connection::StreamKey;
 
+use super::at_once;
 use super::handle::Handle;
 use super::outgoing::Outgoing;
 use super::shared::{Shared, TimedOut};
@@ -18,6 +19,7 @@ use crate::carrier::Carrier;
 use crate::error::{CallError, StreamError};
 use crate::message::Message;
 use crate::presence::SessionId;
+use crate::try_send::TrySendError;
 
 /// Both directions of a stream: messages go out and come in, in order.
 ///
@@ -195,16 +197,15 @@ impl SendHalf {
         self.send_within(Outgoing::message(message), false, Deadline::at(deadline))
     }
 
-    /// Sends a copy of `message` like [`Self::send`] if there is room for it now. Returns false if
-    /// there is not, and then nothing was sent. Never waits.
-    pub fn try_send(&mut self, message: &[u8]) -> Result<bool, StreamError> {
+    /// Sends a copy of `message` like [`Self::send`] if there is room for it now. Never waits.
+    pub fn try_send<T: AsRef<[u8]>>(
+        &mut self,
+        message: T,
+    ) -> Result<(), TrySendError<T, StreamError>> {
         let Inner { shared, key, .. } = &*self.inner;
-        let mut outgoing = Outgoing::message(message);
+        let mut outgoing = Outgoing::message(message.as_ref());
         let sent = shared.glance(|state| state.try_stream_send(*key, &mut outgoing));
-        match sent {
-            Poll::Ready(sent) => sent.map(|()| true),
-            Poll::Pending => Ok(false),
-        }
+        TrySendError::result(message, at_once(sent))
     }
 
     /// Sends metadata, which goes with the first entry of a direction, and an optional message.

@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn worker_does_not_sleep_over_unwritten_bytes() {
         let (session, mut driver) = session();
-        let mut client = session.open(0, None).unwrap();
+        let mut client = session.open(0).unwrap();
         take_turns(&mut driver);
         let Some(Incoming::Stream(0, mut stream)) = driver.accept() else { panic!("no stream") };
         let sent = fill(&driver, &mut stream);

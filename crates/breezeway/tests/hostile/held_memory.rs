@@ -95,7 +95,7 @@ fn reply_over_memory_limit_fails_on_shared_session() {
             with_server(server().max_memory(limit), |path, _| {
                 let shared = Session::connect_with(&Address::shm(path), &options()).unwrap();
                 // From now on the session is one that may have streams.
-                shared.open(ECHO_STREAM, None).unwrap();
+                shared.open(ECHO_STREAM).unwrap();
                 let error = shared.call(ECHO, &[7; 2 << 20]).map(drop).unwrap_err();
                 assert!(matches!(error, CallError::Failed { .. }), "{error:?}");
                 assert!(error.to_string().contains("the server's max_memory allows"), "{error}");

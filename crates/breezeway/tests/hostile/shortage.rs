@@ -201,7 +201,7 @@ pub(crate) fn serving_without_descriptors() {
         // Not by taking them all: the attacker is of this process, and gives its own back.
         let limit = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: Some(1), ..limit }).unwrap();
-        call.reply(&[])
+        call.reply(b"")
     });
     attacking.join().unwrap();
     let error = outcome.unwrap_err().to_string();

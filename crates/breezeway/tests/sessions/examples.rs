@@ -261,7 +261,7 @@ fn listener_loop_serves_several_sessions_at_once() {
                     assert_eq!(shared.call(0, &request).unwrap().to_vec(), request);
                 }
             }
-            let mut stream = channels[1].open(0, None).unwrap();
+            let mut stream = channels[1].open(0).unwrap();
             assert!(matches!(stream.receive(), Err(StreamError::Reset(_))));
             drop(channels);
         });

@@ -90,7 +90,7 @@ impl Echo {
     }
 
     fn at(address: &str, options: ServerOptions) -> Self {
-        let server = Server::bind_with(&address.parse().unwrap(), options).unwrap();
+        let server = Server::bind_with(address, options).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let echo = |call: Call<'_>| {
             let request = call.request().to_vec();
@@ -384,7 +384,7 @@ fn plain_client_error_names_tls() {
     let all = Certificates::new();
     let echo = Echo::start(all.server());
     let plain = Place::Tcp { host: "127.0.0.1".to_owned(), port: echo.port() };
-    match ExclusiveSession::connect_with(&plain.into(), &patient()).err() {
+    match ExclusiveSession::connect_with(plain, &patient()).err() {
         Some(ConnectError::Handshake(error @ HandshakeError::Hello(HelloError::Magic(_)))) => {
             assert!(error.to_string().contains("it speaks TLS"), "{error}");
         }

@@ -28,13 +28,13 @@ impl AsyncUsers for Table {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
-    let address = format!("shm:{}/users.sock", folder.path().display()).parse()?;
+    let address = format!("shm:{}/users.sock", folder.path().display());
     let server = AsyncServer::bind(&address)?.add_service(AsyncUsersServer(Table))?;
     let stopper = server.stopper();
     let serving = tokio::spawn(server.serve());
 
     // One session, over which any number of tasks call at the same time.
-    let users = AsyncUsersClient::new(breezeway_tokio::Session::connect(&address).await?);
+    let users = AsyncUsersClient::new(breezeway_tokio::Client::connect(&address).await?);
     let (ada, bob) = tokio::join!(users.age("Ada".to_owned()), users.age("Bob".to_owned()));
     println!("Ada is {}", ada?);
     if let Err(UsersAgeError::Missing(missing)) = bob {

@@ -26,7 +26,7 @@ impl Users for Table {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
-    let address = format!("shm:{}/users.sock", folder.path().display()).parse()?;
+    let address = format!("shm:{}/users.sock", folder.path().display());
     // Clients of Kitex, Volo and Apache's libraries are served at the same address.
     let server = Server::bind(&address)?.with_thrift_clients().add_service(UsersServer(Table))?;
     let stopper = server.stopper();
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         other => println!("Bob is {}", other?),
     }
     // Calls like a Kitex client: Thrift on a socket.
-    let thrift = UsersClient::new(ThriftClient::new(address));
+    let thrift = UsersClient::new(ThriftClient::new(address.parse()?));
     println!("Ada is still {}", thrift.age("Ada".to_owned())?);
 
     drop((users, thrift));

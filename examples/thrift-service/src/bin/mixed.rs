@@ -32,7 +32,7 @@ impl AsyncUsers for Table {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let kitex = std::env::args().nth(1).ok_or("usage: mixed ADDRESS-OF-KITEX")?;
 
-    let server = AsyncServer::bind(&"tcp:127.0.0.1:0".parse()?)?;
+    let server = AsyncServer::bind("tcp:127.0.0.1:0")?;
     let server = server.add_service(AsyncUsersServer(Table))?;
     let (address, stopper) = (server.address(), server.stopper());
     let serving = tokio::spawn(server.serve());

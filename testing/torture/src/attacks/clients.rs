@@ -162,12 +162,12 @@ pub(super) fn segments(target: Target<'_>, course: &Course) -> Result<(), Failur
 
 /// Keeps replies that are lent.
 pub(super) fn keeping(address: &str, course: &Course) -> Result<(), Failure> {
-    let channel = Session::connect(&address.parse::<Address>()?)?;
+    let channel = Session::connect(address)?;
     let mut kept = Vec::new();
     while course.goes_on() {
         // Once there is no more memory, the calls continue and fail.
         let until = Instant::now() + Duration::from_millis(10);
-        kept.extend(channel.call_until(method::ECHO, &[1; 70_000], until));
+        kept.extend(channel.request(method::ECHO).deadline(until).send(&[1; 70_000]));
         course.step();
     }
     Ok(())
@@ -175,12 +175,12 @@ pub(super) fn keeping(address: &str, course: &Course) -> Result<(), Failure> {
 
 /// Opens streams and resets them.
 pub(super) fn streams(address: &str, course: &Course) -> Result<(), Failure> {
-    let mut channel = Session::connect(&address.parse::<Address>()?)?;
+    let mut channel = Session::connect(address)?;
     while course.goes_on() {
         // Dropped before its end, it is reset.
-        match channel.open(method::ECHO, None) {
+        match channel.open(method::ECHO) {
             Ok(_) => course.step(),
-            Err(_) => channel = Session::connect(&address.parse::<Address>()?)?,
+            Err(_) => channel = Session::connect(address)?,
         }
     }
     Ok(())
@@ -277,7 +277,7 @@ pub(super) fn large_echoes(target: Target<'_>, course: &Course) -> Result<(), Fa
                 break;
             }
             let until = Instant::now() + client::PATIENCE;
-            let _ = channel.call_until(method::ECHO, &request[..len], until);
+            let _ = channel.request(method::ECHO).deadline(until).send(&request[..len]);
             if channel.is_ended() {
                 channel = connect()?;
             }

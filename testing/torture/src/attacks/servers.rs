@@ -45,7 +45,7 @@ fn check(reply: &[u8], request: &[u8]) -> Result<(), Failure> {
 }
 
 fn by_session(address: &str, calls: u32) -> Result<(), Failure> {
-    let mut session = ExclusiveSession::connect_with(&address.parse()?, &options())?;
+    let mut session = ExclusiveSession::connect_with(address, &options())?;
     for request in (0..calls).map(u32::to_le_bytes) {
         let reply = session.call_until(method::ECHO, &request, patience())?;
         check(&reply.to_vec(), &request)?;
@@ -54,20 +54,22 @@ fn by_session(address: &str, calls: u32) -> Result<(), Failure> {
 }
 
 fn by_channel(address: &str, calls: u32) -> Result<(), Failure> {
-    let shared = Session::connect_with(&address.parse()?, &options())?;
+    let shared = Session::connect_with(address, &options())?;
     for request in (0..calls).map(u32::to_le_bytes) {
-        check(&shared.call_until(method::ECHO, &request, patience())?.to_vec(), &request)?;
+        check(
+            &shared.request(method::ECHO).deadline(patience()).send(&request)?.to_vec(),
+            &request,
+        )?;
     }
     Ok(())
 }
 
 fn by_tokio(address: &str, calls: u32) -> Result<(), Failure> {
-    let address = address.parse()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let shared = breezeway_tokio::Session::connect_with(&address, &options()).await?;
+        let shared = breezeway_tokio::Session::connect_with(address, &options()).await?;
         for request in (0..calls).map(u32::to_le_bytes) {
-            let reply = shared.call_until(method::ECHO, &request, patience()).await?;
+            let reply = shared.request(method::ECHO).deadline(patience()).send(&request).await?;
             check(&reply.to_vec(), &request)?;
         }
         Ok(())

@@ -12,8 +12,9 @@ use crate::thrift::{Encode, to_vec};
 use crate::tokio::AsyncChannel;
 use crate::tokio::stream::{AsyncDuplexStream, AsyncReplyStream, AsyncRequestStream};
 
-/// Carries streams to a server for tasks: a [`breezeway_tokio::Session`], or for servers of Kitex
-/// an [`AsyncThriftClient`](crate::AsyncThriftClient).
+/// Carries streams to a server for tasks: a [`breezeway_tokio::Client`], a
+/// [`breezeway_tokio::Session`], or for servers of Kitex an
+/// [`AsyncThriftClient`](crate::AsyncThriftClient).
 pub trait AsyncStreamChannel: AsyncChannel {
     /// Opens a stream, with the client's only message if there is only one.
     fn open(

@@ -1,12 +1,12 @@
 //! Streams of sessions on the opening side.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use breezeway::{CallError, ErrorCode};
-use breezeway_tokio::{ReceiveHalf, SendHalf, Session};
+use breezeway_tokio::{Client, ReceiveHalf, SendHalf, Session, Stream};
 use tokio::time::timeout_at;
 
 use super::{AsyncStreamChannel, OpenedAsync, ReceivingReplies, SendingRequests};
@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::metadata::ReplyMetadata;
 use crate::method::Method;
 use crate::stream::{Body, Received, outcome};
+use crate::tokio::channel::within_options;
 
 /// The client's direction.
 pub(crate) struct Requests {
@@ -40,20 +41,39 @@ impl AsyncStreamChannel for Session {
         request: Option<&[u8]>,
         options: &CallOptions,
     ) -> Result<OpenedAsync, Error> {
-        let (block, deadline) = (options.block()?, options.deadline());
+        let block = options.block()?;
         options.took(self.carrier());
-        let open = poll_fn(|cx| {
-            let last = request.is_some();
-            self.poll_open_with(cx, method.tag, block.as_deref(), request, last, options.timeout)
-        });
-        let stream = until(deadline, open).await.ok_or(CallError::DeadlinePassed)??;
+        let opening = within_options(self.request(method.tag), options, &block);
+        OpenedAsync::new(opening.open_with(request, request.is_some()).await?, options)
+    }
+}
+
+impl AsyncStreamChannel for Client {
+    async fn open(
+        &self,
+        method: &Method,
+        request: Option<&[u8]>,
+        options: &CallOptions,
+    ) -> Result<OpenedAsync, Error> {
+        let block = options.block()?;
+        let opening = within_options(self.request(method.tag), options, &block);
+        let opened = opening.open_with(request, request.is_some()).await;
+        options.took(self.carrier());
+        OpenedAsync::new(opened?, options)
+    }
+}
+
+impl OpenedAsync {
+    /// Returns the typed directions of a stream.
+    fn new(stream: Stream, options: &CallOptions) -> Result<Self, Error> {
         options.received(None)?;
+        let deadline = options.deadline();
         let (send, receive) = stream.split();
         let has_ended = Arc::new(AtomicBool::new(false));
         let metadata = options.reply.clone();
         let requests = Requests { half: send, deadline, has_ended: Arc::clone(&has_ended) };
         let replies = Replies { half: receive, deadline, has_ended, metadata };
-        Ok(OpenedAsync {
+        Ok(Self {
             sending: SendingRequests::Native(requests),
             receiving: ReceivingReplies::Native(replies),
         })

@@ -58,7 +58,7 @@ async fn apache_client_calls_awaiting_server() {
                 file => format!("{file}:{}/shop.sock", folder.path().display()),
             };
             let (tell, mut looks) = unbounded_channel();
-            let server = AsyncServer::bind(&place.parse().unwrap()).unwrap().with_thrift_clients();
+            let server = AsyncServer::bind(&place).unwrap().with_thrift_clients();
             let server = server.add_service(AsyncShopServer(Corner::new(tell))).unwrap();
             let (address, stopper) = (server.address(), server.stopper());
             let serving = tokio::spawn(server.serve());

@@ -57,7 +57,7 @@ async fn calls_are_shared_between_kitex_and_own_servers() {
     for framing in [ThriftFraming::TtHeader, ThriftFraming::Framed, ThriftFraming::Unframed] {
         let kitex = Peer::serve("tcp");
         let (tell, _looks) = unbounded_channel();
-        let server = AsyncServer::bind(&"tcp:127.0.0.1:0".parse().unwrap()).unwrap();
+        let server = AsyncServer::bind("tcp:127.0.0.1:0").unwrap();
         let server = server.add_service(AsyncShopServer(Corner::new(tell))).unwrap();
         let ours = Instance::new("ours", server.address());
         let serving = tokio::spawn(server.serve());

@@ -43,7 +43,7 @@ fn multiplexed_calls_run_side_by_side_at_a_blocking_server() {
             file => format!("{file}:{}/users.sock", folder.path().display()),
         };
         let running = Running::default();
-        let server = Server::bind(&place.parse().unwrap()).unwrap().with_thrift_clients();
+        let server = Server::bind(&place).unwrap().with_thrift_clients();
         let server = server.add_service(UsersServer(running.clone())).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let serving = std::thread::spawn(move || server.serve());

@@ -35,11 +35,11 @@ const HTTP2: &[u8] = b"h2";
 /// let tls = Tls::new().certificate("server.pem", "server.key")?;
 /// let session = SessionOptions::new().tls(tls);
 /// let server =
-///     Server::bind_with(&"tls:0.0.0.0:7000".parse()?, ServerOptions::new().session(session))?;
+///     Server::bind_with("tls:0.0.0.0:7000", ServerOptions::new().session(session))?;
 ///
 /// // Elsewhere.
 /// let options = SessionOptions::new().tls(Tls::new().roots("ca.pem")?);
-/// let session = ExclusiveSession::connect_with(&"tls:echo.example.org:7000".parse()?, &options)?;
+/// let session = ExclusiveSession::connect_with("tls:echo.example.org:7000", &options)?;
 /// println!("{:?}", session.peer().identity);
 /// # Ok(())
 /// # }

@@ -301,7 +301,7 @@ fn driver_of_flooded_session_is_woken_for_a_reply() {
     // Then it sleeps until one of these was served.
     let mut cx = Context::from_waker(Waker::noop());
     for _ in 0..2_000 {
-        assert!(matches!(session.poll_post(&mut cx, 0, b"x"), Poll::Ready(Ok(()))));
+        assert!(matches!(session.poll_post(&mut cx, 0, None, b"x"), Poll::Ready(Ok(()))));
     }
     let began = Instant::now();
     while !server.handle.shared.turn(|state, _| state.connection.is_flooded()) {

@@ -72,7 +72,7 @@ pub(in crate::session) fn start(channel: &Session, request: &[u8]) -> PendingCal
 
 fn post(channel: &Session) {
     let mut cx = Context::from_waker(Waker::noop());
-    assert!(matches!(channel.poll_post(&mut cx, 0, b"x"), Poll::Ready(Ok(()))));
+    assert!(matches!(channel.poll_post(&mut cx, 0, None, b"x"), Poll::Ready(Ok(()))));
 }
 
 /// Returns the reply to a call, and takes the turns itself.
@@ -202,7 +202,7 @@ fn calls_unbegun_after_drain_time_are_refused() {
         let calls = [(); 3].map(|()| start(&channel, b"x"));
         let held = accept_call(&server);
         post(&channel);
-        let stream = channel.open(1, None).unwrap();
+        let stream = channel.open(1).unwrap();
         let late = start(&channel, b"late");
         server.drain(Duration::ZERO);
         assert!(server.accept().unwrap().is_none());
@@ -286,7 +286,7 @@ fn threads_that_accept_learn_of_the_drain_and_of_its_end() {
 #[test]
 fn a_stream_that_goes_on_is_awaited_to_its_end() {
     on_every_carrier(|channel, server| {
-        let mut stream = channel.open(4, None).unwrap();
+        let mut stream = channel.open(4).unwrap();
         let Some(Incoming::Stream(4, mut served)) = server.accept().unwrap() else {
             panic!("no stream")
         };
@@ -378,7 +378,7 @@ fn messages_of_a_client_that_left_are_served() {
 #[test]
 fn stream_of_a_session_that_is_over_sends_no_reset() {
     let (channel, server) = pair(Carrier::Shm, &SessionOptions::new());
-    let _stream = channel.open(1, None).unwrap();
+    let _stream = channel.open(1).unwrap();
     let Some(Incoming::Stream(1, stream)) = server.accept().unwrap() else { panic!("no stream") };
     server.close();
     drop(stream);

@@ -24,7 +24,7 @@ pub(crate) const ROLES: &[(&str, Role)] = &[("client", call_many), ("visitor", v
 /// input.
 fn call_many(settings: &Settings) {
     let mut session = ExclusiveSession::connect_with(
-        &settings.get("address"),
+        &settings.get::<breezeway::Address>("address"),
         &server::session_options(settings),
     )
     .unwrap();
@@ -161,7 +161,8 @@ fn a_long_reason_is_cut_at_a_character() {
 
 /// The role: prints whether it was admitted, and the server's view of its credentials.
 fn visit(settings: &Settings) {
-    match ExclusiveSession::connect_with(&settings.get("address"), &patient()) {
+    match ExclusiveSession::connect_with(&settings.get::<breezeway::Address>("address"), &patient())
+    {
         Ok(mut session) => {
             let known = String::from_utf8(session.call(WHO, &[]).unwrap().to_vec()).unwrap();
             say(format!("in {known}"));

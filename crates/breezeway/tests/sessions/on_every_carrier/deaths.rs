@@ -33,7 +33,7 @@ pub(crate) const ROLES: &[(&str, Role)] =
 /// and waits for its end.
 fn stop_at_a_step(settings: &Settings) {
     let mut session = ExclusiveSession::connect_with(
-        &settings.get("address"),
+        &settings.get::<breezeway::Address>("address"),
         &server::session_options(settings),
     )
     .unwrap();
@@ -246,8 +246,10 @@ fn call_without_end(settings: &Settings) {
     loop {
         let policy = EVERY_POLICY[random.below(3) as usize];
         let options = patient().wait(policy).cap(MEBIBYTE as u64);
-        let Ok(mut session) = ExclusiveSession::connect_with(&settings.get("address"), &options)
-        else {
+        let Ok(mut session) = ExclusiveSession::connect_with(
+            &settings.get::<breezeway::Address>("address"),
+            &options,
+        ) else {
             continue;
         };
         for number in 0..random.below(200) {
@@ -509,7 +511,7 @@ fn is_closed(error: &ConnectError) -> bool {
 fn outlive_servers(settings: &Settings) {
     let mut random = Random::new(5);
     let mut deaths = 0;
-    let address = settings.get("address");
+    let address: breezeway::Address = settings.get("address");
     say("ready");
     while hear().is_some() {
         let policy = EVERY_POLICY[random.below(3) as usize];

@@ -376,7 +376,7 @@ fn deferred_one_way_messages_stop_at_1024() {
 
 /// The role: makes one call of a plain session or of a shared one, and waits for ever.
 fn call_and_wait(settings: &Settings) {
-    let address = settings.get("address");
+    let address: breezeway::Address = settings.get("address");
     if settings.find::<bool>("shared") == Some(true) {
         Session::connect_with(&address, &patient()).unwrap().call(DEFER, b"").map(drop).unwrap();
     } else {

@@ -130,7 +130,7 @@ fn session_has_one_id_in_hooks_calls_and_streams() {
         for _ in 0..2 {
             channel.call(0, b"").unwrap();
             next("call");
-            assert!(channel.open(0, None).unwrap().receive().unwrap().is_none());
+            assert!(channel.open(0).unwrap().receive().unwrap().is_none());
             next("stream");
         }
         drop(channel);
@@ -196,7 +196,7 @@ fn a_policy_decides_whose_requests_are_slices() {
         let channel = Session::connect_with(&folder.address(), &patient()).unwrap();
         let reply = channel.call(0, &request).unwrap().to_vec();
         assert_eq!(reply, expected, "a shared one, trusts: {trusts}");
-        let mut stream = channel.open(0, None).unwrap();
+        let mut stream = channel.open(0).unwrap();
         stream.send(&request).unwrap();
         let reply = stream.receive().unwrap().unwrap().to_vec();
         assert_eq!(reply, expected, "a stream, trusts: {trusts}");

@@ -128,7 +128,9 @@ fn wandering_len(random: &mut Random) -> usize {
 /// The role: calls with messages of all sizes, and pauses to be looked at.
 fn wander(settings: &Settings) {
     let options = server::session_options(settings);
-    let mut session = ExclusiveSession::connect_with(&settings.get("address"), &options).unwrap();
+    let mut session =
+        ExclusiveSession::connect_with(&settings.get::<breezeway::Address>("address"), &options)
+            .unwrap();
     let mut random = Random::new(settings.get("seed"));
     let (rounds, messages): (u64, u64) = (settings.get("rounds"), settings.get("messages"));
     say("connected");

@@ -43,7 +43,7 @@ fn calls_and_streams_complete(offer: Offer) {
     assert!(exclusive.call(0, b"behind it").is_ok());
 
     let shared = Session::connect_with(&relayed.address(), &patient()).unwrap();
-    let mut stream = shared.open(0, None).unwrap();
+    let mut stream = shared.open(0).unwrap();
     for message in messages() {
         assert!(shared.call(0, &message).unwrap().to_vec() == message);
         stream.send(&message).unwrap();

@@ -131,7 +131,7 @@ fn is_forked<T>(outcome: Result<T, CallError>) -> i32 {
 
 /// The role: does one thing with its session in a forked child, and goes on.
 fn use_the_session_in_a_forked_child(settings: &Settings) {
-    let address = settings.get("address");
+    let address: breezeway::Address = settings.get("address");
     let options = server::session_options(settings);
     let mut session = ExclusiveSession::connect_with(&address, &options).unwrap();
     assert_serves(&mut session);
@@ -328,7 +328,9 @@ impl Drop for LeftBehind {
 /// The role: has a session, forks a child that holds it open, and waits.
 fn fork_and_wait(settings: &Settings) {
     let options = server::session_options(settings);
-    let mut session = ExclusiveSession::connect_with(&settings.get("address"), &options).unwrap();
+    let mut session =
+        ExclusiveSession::connect_with(&settings.get::<breezeway::Address>("address"), &options)
+            .unwrap();
     assert_serves(&mut session);
     say(format!("forked {}", idle_child()));
     if hear().is_some() {
@@ -372,7 +374,7 @@ fn descriptors_are_not_inherited_over_exec() {
 
 /// The role: serves, and at a line of input forks a child that holds everything open.
 fn serve_and_fork(settings: &Settings) {
-    let address = settings.get("address");
+    let address: breezeway::Address = settings.get("address");
     let server = breezeway::Server::bind(&address).unwrap();
     say("listening");
     let serving = std::thread::spawn(move || server.serve(Everything::new(&Settings::new())));

@@ -9,11 +9,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, Call, CallError, Client, ClientOptions, ExclusiveSession, Handler, HandlerError, Pool,
-    Replied, ServeError, ServerOptions, SessionOptions, Unserved,
+    Address, Call, CallError, Client, ClientError, ClientOptions, ExclusiveSession, Handler,
+    HandlerError, Pool, Replied, ServeError, ServerOptions, SessionOptions, Stopper, TrySendError,
+    Unserved,
 };
 use breezeway_adversary::{slow_to_close, socket};
 
@@ -400,7 +402,10 @@ fn session_of_departing_server_begins_nothing() {
         session.call(ECHO, b"hi").map(drop),
         session.send(ECHO, b"hi").map(drop),
         session.post(SINK, &sinkable(0, 100, 10)),
-        session.try_post(SINK, &sinkable(0, 100, 10)).map(drop),
+        session.try_post(SINK, &sinkable(0, 100, 10)).map_err(|error| match error {
+            TrySendError::Full(_) => panic!("there is room"),
+            TrySendError::Failed(error) => error,
+        }),
         session.reserve(10).map(drop),
         session.batch().post(SINK, &sinkable(0, 100, 10)),
     ];
@@ -500,6 +505,78 @@ fn serve(settings: &Settings) {
         say(format!("unserved {calls_refused} {calls_cut} {messages_lost}"));
     }
     say(format!("sunk {}", everything.sunk()));
+}
+
+/// A server in this process, which can be succeeded. It replies to a call by a stream that it opens
+/// to the client, and echoes streams.
+struct Subscribed {
+    address: Address,
+    stopper: Stopper,
+    serving: JoinHandle<Result<(), ServeError>>,
+}
+
+impl Subscribed {
+    fn start(folder: &Folder, address: &Address) -> Self {
+        let options = ServerOptions::new().take_over(true).admin_socket(admin(folder));
+        let options = options.drain_timeout(Duration::from_secs(3600));
+        let server = breezeway::Server::bind_with(address, options).unwrap();
+        let server = server.on_stream(|_, mut stream| {
+            while let Some(message) = stream.receive()? {
+                stream.send(&message.to_vec())?;
+            }
+            Ok(stream.finish()?)
+        });
+        let (address, stopper) = (server.address(), server.stopper());
+        let serving = thread::spawn(move || {
+            server.serve(|call: Call<'_>| {
+                let mut stream = call.stream_opener().ok_or("a plain session")?.open(SINK)?;
+                stream.send(&call.request().to_vec())?;
+                stream.finish()?;
+                call.done()
+            })
+        });
+        Self { address, stopper, serving }
+    }
+}
+
+#[test]
+fn clone_of_a_client_opens_and_accepts_streams_over_a_restart() {
+    let folder = Folder::new();
+    let first = Subscribed::start(&folder, &folder.address());
+    let address = first.address.clone();
+    let client = Client::connect_with(&address, options()).unwrap();
+    let accepting = client.clone();
+    let accepting = thread::spawn(move || {
+        let (method, mut stream) = accepting.accept().unwrap();
+        (method, stream.receive().unwrap().unwrap().to_vec())
+    });
+    let mut old = client.open(ECHO).unwrap();
+    old.send(b"before").unwrap();
+    assert_eq!(old.receive().unwrap().unwrap().to_vec(), b"before");
+
+    let last = Subscribed::start(&folder, &address);
+    eventually("the client moves", || {
+        let mut new = client.open(ECHO).unwrap();
+        new.session() != old.session() && {
+            new.send(b"after").unwrap();
+            new.receive().unwrap().unwrap().to_vec() == b"after"
+        }
+    });
+    old.send(b"still here").unwrap();
+    assert_eq!(old.receive().unwrap().unwrap().to_vec(), b"still here");
+    drop(old);
+    // The thread that accepts has left the old session too.
+    within(PATIENCE, "the first server ends", move || first.serving.join().unwrap().unwrap());
+    client.call(ECHO, b"news").unwrap();
+    let accepted = within(PATIENCE, "a stream comes", move || accepting.join().unwrap());
+    assert_eq!(accepted, (SINK, b"news".to_vec()));
+
+    let soon = Instant::now() + Duration::from_millis(10);
+    let error = client.accept_until(soon).map(drop).unwrap_err();
+    assert!(matches!(error, ClientError::Call(CallError::DeadlinePassed)), "{error}");
+    drop(client);
+    last.stopper.stop();
+    last.serving.join().unwrap().unwrap();
 }
 
 /// On the carriers with socket files.

@@ -119,7 +119,7 @@ fn reset_code(stream: &mut Stream) -> ErrorCode {
 
 /// The role: echoes calls and streams until the line `stop` or the end of its input.
 fn serve(settings: &Settings) {
-    let address = settings.get("address");
+    let address: breezeway::Address = settings.get("address");
     let options = ServerOptions::new().session(patient());
     let server = Server::bind_with(&address, options).unwrap();
     let server = server.on_stream(|_, mut stream| echo(&mut stream));
@@ -194,7 +194,7 @@ fn server_at_users_thread_limit_serves_and_recovers() {
 /// The role: prints its error while it gets no thread, and serves once it does.
 fn serve_without_threads(settings: &Settings) {
     limit_threads(Some(0));
-    let address = settings.get("address");
+    let address: breezeway::Address = settings.get("address");
     let options = ServerOptions::new().session(patient());
     let server = Server::bind_with(&address, options).unwrap();
     let error = server.serve(|call: Call<'_>| call.echo()).unwrap_err();
@@ -227,7 +227,7 @@ fn runs_short_of_threads(folder: &Folder, mut server: Process, limit: impl Fn(&m
         (channel, session)
     });
     // The client has a thread for one stream, and the memory that it needs.
-    let mut stream = channel.open(ECHO, None).unwrap();
+    let mut stream = channel.open(ECHO).unwrap();
     let serves = |stream: &mut Stream, session: &mut ExclusiveSession| {
         for len in [1, 105, 5_000] {
             assert_echoes(stream, &vec![7; len]);
@@ -238,14 +238,14 @@ fn runs_short_of_threads(folder: &Folder, mut server: Process, limit: impl Fn(&m
     serves(&mut stream, &mut session);
     limit(&mut server, true);
     for _ in 0..3 {
-        let mut refused = channel.open(ECHO, None).unwrap();
+        let mut refused = channel.open(ECHO).unwrap();
         assert_eq!(reset_code(&mut refused), ErrorCode::Overloaded);
         serves(&mut stream, &mut session);
     }
     let mut late = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
     assert_eq!(late.call(0, b"let in").unwrap().to_vec(), b"let in");
     limit(&mut server, false);
-    let mut another = channel.open(ECHO, None).unwrap();
+    let mut another = channel.open(ECHO).unwrap();
     assert_echoes(&mut another, b"recovered");
     serves(&mut stream, &mut session);
     drop((stream, another, session, late, channel));
@@ -263,7 +263,7 @@ fn streams_calls_and_plain_sessions_are_served_at_the_same_time() {
             .map(|number| {
                 let (shared, mut session) = (shared.clone(), server.session());
                 thread::spawn(move || {
-                    let mut stream = shared.open(ECHO, None).unwrap();
+                    let mut stream = shared.open(ECHO).unwrap();
                     for len in [0, 1, 40, 105, 5_000, 70_000] {
                         let message = vec![number; len];
                         assert_echoes(&mut stream, &message);
@@ -289,7 +289,7 @@ fn a_stream_that_is_not_read_stops_itself_and_nothing_else() {
         let session = patient().wait(policy).stream_window(4, 1 << 20);
         let server = Served::with(ServerOptions::new().session(session));
         let (channel, other) = (server.connect(), server.connect());
-        let mut stuck = channel.open(HELD, None).unwrap();
+        let mut stuck = channel.open(HELD).unwrap();
         let soon = Instant::now() + Duration::from_millis(50);
         let refused = loop {
             if let Err(error) = stuck.sender().send_until(b"first", soon) {
@@ -299,7 +299,7 @@ fn a_stream_that_is_not_read_stops_itself_and_nothing_else() {
         assert!(matches!(refused, StreamError::DeadlinePassed(None)), "{refused}");
         let mut session = server.session();
         for channel in [&channel, &other] {
-            let mut stream = channel.open(ECHO, None).unwrap();
+            let mut stream = channel.open(ECHO).unwrap();
             for number in 0..50u8 {
                 assert_echoes(&mut stream, &[number]);
                 assert_eq!(channel.call(0, &[number]).unwrap().to_vec(), [number]);
@@ -319,17 +319,17 @@ fn one_clients_sessions_cannot_take_all_threads() {
     let server = Served::with(ServerOptions::new().session(patient()).stream_threads(4));
     let channels: Vec<_> = (0..2).map(|_| server.connect()).collect();
     // Half of all for one that is alone, by the hello.
-    let mut streams: Vec<_> = (0..2).map(|_| channels[0].open(ECHO, None).unwrap()).collect();
-    let error = channels[0].open(ECHO, None).map(drop).unwrap_err();
+    let mut streams: Vec<_> = (0..2).map(|_| channels[0].open(ECHO).unwrap()).collect();
+    let error = channels[0].open(ECHO).map(drop).unwrap_err();
     assert!(matches!(error, StreamError::TooMany(2)), "{error}");
     streams.iter_mut().for_each(|stream| assert_echoes(stream, b"served"));
     // Another session of the same process has the same share.
-    let mut refused = channels[1].open(ECHO, None).unwrap();
+    let mut refused = channels[1].open(ECHO).unwrap();
     assert_eq!(reset_code(&mut refused), ErrorCode::Overloaded);
     assert_eq!(channels[1].call(0, b"calls go on").unwrap().to_vec(), b"calls go on");
     drop(streams);
     eventually("threads are free again", || {
-        let mut stream = channels[1].open(ECHO, None).unwrap();
+        let mut stream = channels[1].open(ECHO).unwrap();
         stream.send(b"again").is_ok() && stream.receive().is_ok()
     });
     drop((refused, channels));
@@ -340,14 +340,14 @@ fn one_clients_sessions_cannot_take_all_threads() {
 fn handler_panic_or_failure_resets_only_its_stream() {
     let server = Served::with(ServerOptions::new().session(patient()));
     let channel = server.connect();
-    let mut other = channel.open(ECHO, None).unwrap();
+    let mut other = channel.open(ECHO).unwrap();
     for (method, expected) in [
         (PANIC, ErrorCode::Panicked),
         (FAIL, ErrorCode::Cancelled),
         (99, ErrorCode::NoSuchMethod),
         (PANIC, ErrorCode::Panicked),
     ] {
-        let mut stream = channel.open(method, None).unwrap();
+        let mut stream = channel.open(method).unwrap();
         assert_eq!(reset_code(&mut stream), expected, "method {method}");
         assert_echoes(&mut other, b"goes on");
     }
@@ -362,7 +362,7 @@ fn handler_that_fails_behind_the_end_of_its_stream_resets_it() {
     for (method, expected) in
         [(READ_AND_FAIL, ErrorCode::Cancelled), (READ_AND_PANIC, ErrorCode::Panicked)]
     {
-        let mut stream = channel.open(method, None).unwrap();
+        let mut stream = channel.open(method).unwrap();
         stream.finish().unwrap();
         assert_eq!(reset_code(&mut stream), expected, "method {method}");
     }
@@ -374,7 +374,7 @@ fn handler_that_fails_behind_the_end_of_its_stream_resets_it() {
 fn client_end_fails_its_streams_in_handlers() {
     let server = Served::with(ServerOptions::new().session(patient()));
     let channel = server.connect();
-    let stream = channel.open(HELD, None).unwrap();
+    let stream = channel.open(HELD).unwrap();
     channel.call(0, b"the stream was handed over").unwrap();
     // The client ends while its handler waits at the gate.
     drop(channel);
@@ -394,14 +394,14 @@ fn a_server_that_stops_lets_streams_end_and_takes_no_more() {
         let options = ServerOptions::new().session(patient().wait(policy)).drain_timeout(PATIENCE);
         let server = Served::with(options);
         let channel = server.connect();
-        let mut stream = channel.open(ECHO, None).unwrap();
+        let mut stream = channel.open(ECHO).unwrap();
         assert_echoes(&mut stream, b"before");
         server.stopper.stop();
         eventually("the client hears of the end", || {
             let refused = channel.call(0, b"more").map(drop);
             matches!(refused, Err(CallError::GoingAway))
         });
-        let refused = channel.open(ECHO, None).map(drop).unwrap_err();
+        let refused = channel.open(ECHO).map(drop).unwrap_err();
         assert!(matches!(refused, StreamError::Session(CallError::GoingAway)), "{refused}");
         assert_echoes(&mut stream, b"goes on");
         stream.finish().unwrap();
@@ -417,7 +417,7 @@ fn streams_past_drain_time_are_cut_on_both_sides() {
     let options = ServerOptions::new().session(patient()).drain_timeout(Duration::from_millis(50));
     let server = Served::with(options);
     let channel = server.connect();
-    let mut stream = channel.open(HELD, None).unwrap();
+    let mut stream = channel.open(HELD).unwrap();
     channel.call(0, b"the stream was handed over").unwrap();
     server.stopper.stop();
     let error = within(PATIENCE, "the end", move || stream.receive().map(drop).unwrap_err());
@@ -438,7 +438,7 @@ fn metadata_is_accepted_only_where_streams_are() {
         let options = ServerOptions::new().session(patient()).offload(offload);
         let server = Served::serving(options, reply_with_metadata);
         let channel = server.connect();
-        let reply = channel.call_with_metadata(0, b"block", b"body").unwrap();
+        let reply = channel.request(0).metadata(b"block").send(b"body").unwrap();
         assert_eq!(reply.to_vec(), b"block");
         assert_eq!(channel.call(0, b"body").unwrap().to_vec(), b"none");
         assert_eq!(server.session().call(0, b"body").unwrap().to_vec(), b"none");
@@ -450,9 +450,9 @@ fn metadata_is_accepted_only_where_streams_are() {
     let stopper = server.stopper();
     let serving = thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
     let channel = Session::connect_with(&folder.address(), &patient()).unwrap();
-    let error = channel.call_with_metadata(0, b"block", b"body").map(drop).unwrap_err();
+    let error = channel.request(0).metadata(b"block").send(b"body").map(drop).unwrap_err();
     assert!(matches!(error, CallError::TooMuchMetadata { limit: 0, .. }), "{error}");
-    let error = channel.open(0, None).map(drop).unwrap_err();
+    let error = channel.open(0).map(drop).unwrap_err();
     assert!(matches!(error, StreamError::TooMany(0)), "{error}");
     stopper.stop();
     serving.join().unwrap().unwrap();
@@ -496,7 +496,7 @@ fn calls_of_channels_end_in_every_way_beside_streams() {
         let options = ServerOptions::new().session(patient().cap(1 << 20)).offload(offload);
         let server = Served::serving(options, every_way);
         let channel = server.connect();
-        let mut stream = channel.open(ECHO, None).unwrap();
+        let mut stream = channel.open(ECHO).unwrap();
         let request = vec![7; 300];
         for method in [0, 1, 2] {
             assert!(channel.call(method, &request).unwrap().to_vec() == request, "{method}");

@@ -351,7 +351,7 @@ fn leased_request_is_readable_while_reply_is_written() {
                 }
                 drop(lease);
                 match request.first() {
-                    Some(0) => space.abandon().fail(ErrorCode::Application(7), "nothing of it"),
+                    Some(0) => space.fail(ErrorCode::Application(7), "nothing of it"),
                     Some(1) => space.abandon().reply(b"other"),
                     Some(2) => {
                         let (call, later) = space.abandon().defer()?;

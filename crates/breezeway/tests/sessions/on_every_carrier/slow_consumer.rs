@@ -20,7 +20,7 @@ const ON_THEIR_WAY: u64 = 4096;
 /// The role: sends one-way messages of all sizes for a time; prints a line after a part of that,
 /// and their number at the end.
 fn produce(settings: &Settings) {
-    let address = settings.get("address");
+    let address: breezeway::Address = settings.get("address");
     let mut session = ExclusiveSession::connect_with(&address, &session_options(settings)).unwrap();
     let time = Duration::from_millis(settings.get("milliseconds"));
     let (start, mut random, mut sent) = (Instant::now(), Random::new(7), 0);

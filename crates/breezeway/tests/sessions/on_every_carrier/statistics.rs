@@ -86,7 +86,7 @@ fn streams_that_are_open_are_counted_while_they_are() {
     let folder = Folder::new();
     let watched = Watched::start(&folder, ServerOptions::new());
     let shared = Session::connect_with(&folder.address(), &patient()).unwrap();
-    let mut stream = shared.open(0, None).unwrap();
+    let mut stream = shared.open(0).unwrap();
     stream.send(b"hello").unwrap();
     assert_eq!(stream.receive().unwrap().unwrap().to_vec(), b"hello");
     let totals = shared.stats().totals;

@@ -77,7 +77,7 @@ fn handle(sender: &Mutex<Sender<Option<StreamOpener>>>, call: Call<'_>) -> Handl
 fn converse(stream_opener: &StreamOpener, client: &Session) {
     let stream_opener = stream_opener.clone();
     let opening = thread::spawn(move || {
-        let mut stream = stream_opener.open(7, Some(b"about")).unwrap();
+        let mut stream = stream_opener.request(7).metadata(b"about").open().unwrap();
         assert_eq!(stream.session(), stream_opener.session());
         for len in [0, 10, 10_000] {
             stream.send(&vec![3; len]).unwrap();
@@ -108,7 +108,7 @@ fn handlers_let_any_thread_open_streams_to_client() {
         let of_call = server.next().unwrap();
         client.call(DEFERRED, b"").unwrap();
         let of_deferred = server.next().unwrap();
-        let _stream = client.open(0, None).unwrap();
+        let _stream = client.open(0).unwrap();
         let of_stream = server.next().unwrap();
         other.call(ON_CALL, b"").unwrap();
         let of_other = server.next().unwrap();
@@ -151,9 +151,9 @@ fn a_client_that_is_gone_is_an_error() {
     let stream_opener = server.next().unwrap();
     drop(client);
     assert_eq!(wait_for(&server.ended, PATIENCE).unwrap(), stream_opener.session());
-    assert_over(stream_opener.open(0, None));
+    assert_over(stream_opener.open(0));
     server.stop();
-    assert_over(stream_opener.open(0, None));
+    assert_over(stream_opener.open(0));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn one_that_is_kept_keeps_no_server_from_ending() {
     let stream_opener = server.next().unwrap();
     // The drain timeout is long: a session in use would keep the server.
     server.stop();
-    assert_over(stream_opener.open(0, None));
+    assert_over(stream_opener.open(0));
     drop(client);
 }
 
@@ -188,7 +188,7 @@ mod on_shm {
             move || {
                 let mut streams = Vec::new();
                 loop {
-                    match stream_opener.open(0, None) {
+                    match stream_opener.open(0) {
                         Ok(stream) => streams.push(stream),
                         failed => return assert_over(failed),
                     }

@@ -340,7 +340,9 @@ fn reply_wait_for_memory_ends_at_either_timeout() {
 /// The role: a session that was used and then is not.
 fn idle(settings: &Settings) {
     let options = server::session_options(settings);
-    let mut session = ExclusiveSession::connect_with(&settings.get("address"), &options).unwrap();
+    let mut session =
+        ExclusiveSession::connect_with(&settings.get::<breezeway::Address>("address"), &options)
+            .unwrap();
     assert_serves(&mut session);
     say("idle");
     while let Some(line) = hear() {

@@ -48,7 +48,7 @@ struct Steady {
 
 impl Steady {
     fn new(settings: &Settings) -> Self {
-        let address = settings.get("address");
+        let address: breezeway::Address = settings.get("address");
         let session = ExclusiveSession::connect_with(&address, &session_options(settings)).unwrap();
         let mut random = Random::new(settings.get("seed"));
         let words = (LONGEST + 64 * STARTS as usize) / 8;
@@ -189,7 +189,9 @@ const FIRST: usize = 64 * 1024;
 /// added so far.
 fn back_and_forth(settings: &Settings) {
     let options = session_options(settings);
-    let mut session = ExclusiveSession::connect_with(&settings.get("address"), &options).unwrap();
+    let mut session =
+        ExclusiveSession::connect_with(&settings.get::<breezeway::Address>("address"), &options)
+            .unwrap();
     let large = vec![7; MEBIBYTE];
     say("connected");
     while hear().is_some() {

@@ -85,8 +85,7 @@ fn sessions_on_all_carriers_share_one_worker_under_every_policy() {
             .iter()
             .map(|place| {
                 let options = patient().wait(policy);
-                let mut session =
-                    ExclusiveSession::connect_with(&place.clone().into(), &options).unwrap();
+                let mut session = ExclusiveSession::connect_with(place.clone(), &options).unwrap();
                 std::thread::spawn(move || (0..100).for_each(|_| assert_serves(&mut session)))
             })
             .collect();
@@ -194,8 +193,7 @@ fn a_limit_of_sessions_counts_those_of_all_carriers() {
     let server = Server::start(Settings::new().with("address", address).with("sessions", 2));
     let _two = [connect(&places[0].clone().into()), connect(&places[1].clone().into())];
     for place in places {
-        let error =
-            ExclusiveSession::connect_with(&place.into(), &patient()).err().unwrap().to_string();
+        let error = ExclusiveSession::connect_with(place, &patient()).err().unwrap().to_string();
         assert!(error.contains("max_sessions"), "{error}");
     }
     drop(server);
@@ -243,7 +241,7 @@ fn port_in_use_is_named_without_disturbing_its_server() {
 #[test]
 fn a_host_of_another_machine_cannot_be_listened_on() {
     // An address for documentation (RFC 5737), which no machine has.
-    let error = breezeway::Server::bind(&"tcp:198.51.100.1:7000".parse().unwrap()).err().unwrap();
+    let error = breezeway::Server::bind("tcp:198.51.100.1:7000").err().unwrap();
     assert!(matches!(error, ServeError::Listen { .. }), "{error:?}");
     assert!(error.to_string().contains("tcp:198.51.100.1:7000"), "{error}");
 }
@@ -296,7 +294,7 @@ fn user_policy_refuses_tcp_clients() {
     let address: Address = [unix.clone(), tcp.clone()].into_iter().collect();
     let _server = Server::start(Settings::new().with("address", address).with("only", user));
     assert_serves(&mut connect(&unix.into()));
-    match ExclusiveSession::connect_with(&tcp.into(), &patient()).err() {
+    match ExclusiveSession::connect_with(tcp, &patient()).err() {
         Some(ConnectError::Handshake(HandshakeError::Refused { status, reason })) => {
             assert_eq!(status, Refusal::Denied as u32);
             assert!(reason.contains("is served"), "{reason}");

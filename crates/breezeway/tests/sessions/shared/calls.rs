@@ -105,7 +105,7 @@ fn abandoned_call_is_cancelled_and_late_reply_dropped() {
             }
         });
         let soon = Instant::now() + Duration::from_millis(20);
-        let error = shared.call_until(1, b"slow", soon).unwrap_err();
+        let error = shared.request(1).deadline(soon).send(b"slow").unwrap_err();
         assert!(matches!(error, CallError::DeadlinePassed), "{error}");
         let call = holding.recv_timeout(PATIENCE).unwrap();
         let end = Instant::now() + PATIENCE;
@@ -188,13 +188,13 @@ fn metadata_travels_beside_requests_and_replies() {
     {
         // The reply's metadata must fit as well.
         let (metadata, request) = (vec![1u8; metadata], vec![2u8; request.min(16 * 1024)]);
-        let reply = shared.call_with_metadata(0, &metadata, &request).unwrap();
+        let reply = shared.request(0).metadata(&metadata).send(&request).unwrap();
         // An empty block is none.
         let expected = Some(&request[..]).filter(|block| !block.is_empty());
         assert_eq!(reply.metadata(), expected);
         assert_eq!(reply.to_vec(), metadata);
     }
-    match shared.call_with_metadata(0, &[0; 16 * 1024 + 1], b"") {
+    match shared.request(0).metadata(&[0; 16 * 1024 + 1]).send(b"") {
         Err(CallError::TooMuchMetadata { len: 16_385, limit: 16_384 }) => {}
         other => panic!("{other:?}"),
     }
@@ -250,11 +250,11 @@ fn handler_sees_its_callers_time_left() {
     shared.call(0, b"").unwrap();
     within(timeout);
     let hour = Duration::from_secs(3_600);
-    shared.call_until(0, b"", Instant::now() + hour).unwrap();
+    shared.request(0).deadline(Instant::now() + hour).send(b"").unwrap();
     within(hour);
-    shared.open_for(0, None, hour).unwrap();
+    shared.request(0).timeout(hour).open().unwrap();
     within(hour);
-    shared.open(0, None).unwrap();
+    shared.open(0).unwrap();
     assert_eq!(sees.recv_timeout(PATIENCE).unwrap(), None);
     drop(shared);
     serving.join().unwrap();
@@ -298,7 +298,7 @@ fn posts_before_a_channel_is_dropped_arrive_on_a_socket() {
     // Far more than the socket holds, without waiting for room.
     let mut cx = Context::from_waker(Waker::noop());
     let mut posted = 0;
-    while let Poll::Ready(outcome) = shared.poll_post(&mut cx, 0, &[7; LEN]) {
+    while let Poll::Ready(outcome) = shared.poll_post(&mut cx, 0, None, &[7; LEN]) {
         outcome.unwrap();
         posted += 1;
     }

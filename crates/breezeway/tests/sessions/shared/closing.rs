@@ -23,8 +23,8 @@ fn said<T, E: Display>(outcome: Result<T, E>) -> Ended {
 fn waits_of_a_client(shared: &Session) -> Vec<Box<dyn FnOnce() -> Ended + Send>> {
     let [calling, accepting, reserving] = [0, 1, 2].map(|_| shared.clone());
     let all = shared.reserve(shared.cap()).unwrap();
-    let mut receiving = shared.open(0, None).unwrap();
-    let mut sending = shared.open(0, None).unwrap();
+    let mut receiving = shared.open(0).unwrap();
+    let mut sending = shared.open(0).unwrap();
     vec![
         Box::new(move || said(calling.call(0, b"never served"))),
         Box::new(move || said(accepting.accept())),
@@ -46,7 +46,7 @@ fn waits_of_a_client(shared: &Session) -> Vec<Box<dyn FnOnce() -> Ended + Send>>
 
 fn waits_of_a_server(server: &ServerSession) -> Vec<Box<dyn FnOnce() -> Ended + Send>> {
     let [accepting, serving] = [0, 1].map(|_| server.clone());
-    let mut stream = server.open(0, None).unwrap();
+    let mut stream = server.open(0).unwrap();
     vec![
         Box::new(move || match accepting.accept() {
             Ok(None) => Ok("this side has closed the session".to_owned()),
@@ -168,8 +168,8 @@ fn every_wait_may_be_given_a_deadline() {
     every_policy(|options| {
         let options = options.clone().cap(1 << 20).stream_window(1, 1 << 20).ring_capacity(8);
         let (shared, server) = pair(&options);
-        let space = || shared.reserve_until(10, soon()).unwrap();
-        let mut stream = shared.open_until(0, None, soon()).unwrap();
+        let space = || shared.request(0).deadline(soon()).reserve(10).unwrap();
+        let mut stream = shared.request(0).deadline(soon()).open().unwrap();
         let mut served = loop {
             match server.accept_until(soon()) {
                 Ok(Some(Incoming::Stream(_, stream))) => break stream,
@@ -183,8 +183,8 @@ fn every_wait_may_be_given_a_deadline() {
         stream.sender().send_space_until(space(), soon()).unwrap();
         // The ring of a session without a driver at the other side is full.
         let (full, _server) = pair(&options);
-        while full.post_space_until(0, full.reserve(1).unwrap(), soon()).is_ok() {}
-        let all = shared.reserve_until(shared.cap(), soon()).unwrap();
+        while full.request(0).deadline(soon()).post_space(full.reserve(1).unwrap()).is_ok() {}
+        let all = shared.request(0).deadline(soon()).reserve(shared.cap()).unwrap();
         let its_own = stream.sender().reserve_until(105, soon()).unwrap();
         let (passed, kept) = ("deadline passed", "kept for other streams");
         let table = [
@@ -192,15 +192,15 @@ fn every_wait_may_be_given_a_deadline() {
             ("accept of a server", said(server.accept_until(soon())), passed),
             (
                 "post space",
-                said(full.post_space_until(0, full.reserve(1).unwrap(), soon())),
+                said(full.request(0).deadline(soon()).post_space(full.reserve(1).unwrap())),
                 passed,
             ),
-            ("open", said(full.open_until(0, None, soon())), passed),
-            ("reserve", said(shared.reserve_until(105, soon())), kept),
+            ("open", said(full.request(0).deadline(soon()).open()), passed),
+            ("reserve", said(shared.request(0).deadline(soon()).reserve(105)), kept),
             ("reserve for a stream", said(stream.sender().reserve_until(105, soon())), kept),
             ("send", said(stream.sender().send_until(b"", soon())), passed),
             ("send space", said(stream.sender().send_space_until(space(), soon())), passed),
-            ("call space", said(shared.call_space_until(0, space(), soon())), passed),
+            ("call space", said(shared.request(0).deadline(soon()).send_space(space())), passed),
             ("receive", said(stream.receiver().receive_until(soon())), passed),
         ];
         for (what, outcome, text) in table {

@@ -45,7 +45,7 @@ impl Driven {
 
     fn post(&self) {
         let mut cx = Context::from_waker(Waker::noop());
-        assert!(matches!(self.client.0.poll_post(&mut cx, 0, b"x"), Poll::Ready(Ok(()))));
+        assert!(matches!(self.client.0.poll_post(&mut cx, 0, None, b"x"), Poll::Ready(Ok(()))));
     }
 
     /// Returns the result of the turn after the one in which the server's driver takes a message,
@@ -189,7 +189,7 @@ fn driver_counts_refusals_after_its_channel_is_gone() {
         let call = driven.client.0.poll_start_call(&mut cx, 0, None, b"", None);
         assert!(matches!(call, Poll::Ready(Ok(_))));
     }
-    assert!(matches!(driven.client.0.poll_post(&mut cx, 0, b"x"), Poll::Ready(Ok(()))));
+    assert!(matches!(driven.client.0.poll_post(&mut cx, 0, None, b"x"), Poll::Ready(Ok(()))));
     drop(shared);
     driver.turn();
     let unserved = driver.unserved();

@@ -131,7 +131,7 @@ fn stream_behind_a_shutdown_fails_and_sends_nothing() {
     assert!(matches!(stream.send(b"x"), Err(StreamError::Session(_))));
     assert!(stream.sender().is_reset());
     drop(stream);
-    assert!(server.open(0, None).is_err(), "nothing new is begun");
+    assert!(server.open(0).is_err(), "nothing new is begun");
     let _ = call.echo();
     assert_eq!(peer.next_message().unwrap().stream(), 3);
     drop(server);

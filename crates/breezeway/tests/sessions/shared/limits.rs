@@ -35,13 +35,13 @@ fn repeated_polls_are_registered_once() {
     assert!(Arc::strong_count(&counted) <= before + 1, "for what comes");
     let before = Arc::strong_count(&counted);
     let mut room = 0;
-    while let Poll::Ready(outcome) = shared.poll_post(&mut cx, 0, &[0]) {
+    while let Poll::Ready(outcome) = shared.poll_post(&mut cx, 0, None, &[0]) {
         outcome.unwrap();
         room += 1;
     }
     assert!(room > 0);
     for _ in 0..1_000 {
-        assert!(shared.poll_post(&mut cx, 0, &[0]).is_pending());
+        assert!(shared.poll_post(&mut cx, 0, None, &[0]).is_pending());
     }
     assert!(Arc::strong_count(&counted) <= before + 1, "for room");
 }
@@ -65,20 +65,20 @@ fn a_message_that_never_fits_is_refused_with_the_limit() {
         request
     };
     let deadline = || Instant::now() + PATIENCE;
-    let reply = shared.call_until(0, &request(cap), deadline()).unwrap();
+    let reply = shared.request(0).deadline(deadline()).send(&request(cap)).unwrap();
     assert_eq!(reply.len(), cap, "as much as it says, both ways");
     drop(reply);
-    match shared.call_until(0, &vec![0; cap + 1], deadline()) {
+    match shared.request(0).deadline(deadline()).send(&vec![0; cap + 1]) {
         Err(CallError::TooLarge { len, cap: limit }) => assert_eq!((len, limit), (cap + 1, cap)),
         other => panic!("{other:?}"),
     }
     // A reply that never fits fails its call, and no other.
-    match shared.call_until(0, &request(cap + 1)[..4], deadline()) {
+    match shared.request(0).deadline(deadline()).send(&request(cap + 1)[..4]) {
         Err(CallError::Failed { .. }) => {}
         other => panic!("{other:?}"),
     }
-    assert_eq!(shared.call_until(0, &request(9)[..4], deadline()).unwrap().len(), 9);
-    let mut stream = shared.open(0, None).unwrap();
+    assert_eq!(shared.request(0).deadline(deadline()).send(&request(9)[..4]).unwrap().len(), 9);
+    let mut stream = shared.open(0).unwrap();
     match stream.sender().send_until(&vec![0; cap + 1], deadline()) {
         Err(StreamError::Session(CallError::TooLarge { .. }) | StreamError::Reset(_)) => {}
         other => panic!("{other:?}"),
@@ -94,11 +94,11 @@ fn streams_reset_before_accept_are_not_kept() {
     let serving = thread::spawn(move || server.serve(OwnedCall::echo));
     for round in 0..1_500 {
         // The numbers are free once the client has answered the resets, in front of a reply.
-        drop(opener.open(round, None).unwrap());
+        drop(opener.open(round).unwrap());
         if round % 4 == 3 {
             let deadline = Instant::now() + PATIENCE;
-            assert_eq!(shared.call_until(0, b"x", deadline).unwrap().to_vec(), b"x");
-            assert_eq!(shared.call_until(0, b"x", deadline).unwrap().to_vec(), b"x");
+            assert_eq!(shared.request(0).deadline(deadline).send(b"x").unwrap().to_vec(), b"x");
+            assert_eq!(shared.request(0).deadline(deadline).send(b"x").unwrap().to_vec(), b"x");
         }
     }
     let mut waiting = 0;
@@ -118,7 +118,7 @@ fn reset_by_another_thread_wakes_the_receiver() {
         // No driver runs the server, so nothing comes from there.
         let (shared, _server) = pair(&SessionOptions::new().wait(policy));
         for _ in 0..20 {
-            let (mut send, mut receive) = shared.open(0, None).unwrap().split();
+            let (mut send, mut receive) = shared.open(0).unwrap().split();
             let (done, receives) = mpsc::channel();
             let receiver = thread::spawn(move || {
                 let outcome = receive.receive_until(Instant::now() + 2 * PATIENCE);
@@ -142,7 +142,7 @@ fn the_end_of_a_session_reaches_a_thread_that_is_about_to_sleep() {
     for round in 0..300 {
         let options = SessionOptions::new().wait(WaitPolicy::Park);
         let (shared, server) = pair(&options);
-        let _stream = shared.open(0, None).unwrap();
+        let _stream = shared.open(0).unwrap();
         let Some(Incoming::Stream(_, mut served)) = server.accept().unwrap() else {
             panic!("a call")
         };
@@ -178,7 +178,7 @@ fn a_reply_that_lacks_memory_holds_up_no_other() {
         let end = Instant::now() + PATIENCE;
         // The reply waits for memory for a second.
         for len in (0..105u64).step_by(8) {
-            let reply = shared.call_until(0, &len.to_le_bytes(), end).unwrap();
+            let reply = shared.request(0).deadline(end).send(&len.to_le_bytes()).unwrap();
             assert_eq!(reply.len() as u64, len);
         }
         assert!(!waiting.is_finished(), "there is no memory for it");
@@ -199,7 +199,7 @@ fn untaken_one_way_messages_stop_their_sender_and_arrive() {
             let mut cx = Context::from_waker(Waker::noop());
             let end = Instant::now() + Duration::from_millis(100);
             while Instant::now() < end {
-                match hasty.poll_post(&mut cx, 0, &sent.to_le_bytes()) {
+                match hasty.poll_post(&mut cx, 0, None, &sent.to_le_bytes()) {
                     Poll::Ready(outcome) => outcome.unwrap(),
                     Poll::Pending => {
                         thread::yield_now();
@@ -211,7 +211,7 @@ fn untaken_one_way_messages_stop_their_sender_and_arrive() {
             sent
         });
         // A reader drives the server's end, and takes none of them.
-        let mut driven = server.open(1, None).unwrap();
+        let mut driven = server.open(1).unwrap();
         let drives = thread::spawn(move || driven.receive().map(|_| ()));
         let sent = sending.join().unwrap();
         for number in 0..sent {
@@ -242,8 +242,8 @@ fn replaced_waker_may_take_the_lock_when_dropped() {
     let (shared, _server) = pair(&SessionOptions::new());
     let (done, ends) = mpsc::channel();
     thread::spawn(move || {
-        let mut first = shared.open(0, None).unwrap();
-        let (_send, receive) = shared.open(0, None).unwrap().split();
+        let mut first = shared.open(0).unwrap();
+        let (_send, receive) = shared.open(0).unwrap().split();
         let owner = Waker::from(Arc::new(UsesStream(std::sync::Mutex::new(Some(receive)))));
         drop(_send);
         assert!(first.receiver().poll_receive(&mut Context::from_waker(&owner)).is_pending());
@@ -260,7 +260,7 @@ fn replaced_waker_may_take_the_lock_when_dropped() {
 fn untaken_one_way_messages_stop_no_stream_or_call() {
     every_policy(|options| {
         let (shared, server) = pair(options);
-        let mut stream = shared.open(0, None).unwrap();
+        let mut stream = shared.open(0).unwrap();
         let Some(Incoming::Stream(_, mut served)) = server.accept().unwrap() else {
             panic!("no stream")
         };
@@ -276,7 +276,7 @@ fn untaken_one_way_messages_stop_no_stream_or_call() {
         // Until none has gone out for so many round trips: it is the window that is full.
         while stuck < 100 {
             assert!(Instant::now() < end, "{sent} one-way messages and no end");
-            match shared.poll_post(&mut cx, 0, &sent.to_le_bytes()) {
+            match shared.poll_post(&mut cx, 0, None, &sent.to_le_bytes()) {
                 Poll::Ready(outcome) => {
                     outcome.unwrap();
                     sent += 1;
@@ -293,7 +293,7 @@ fn untaken_one_way_messages_stop_no_stream_or_call() {
         // A call goes by them as well, to be taken up behind them.
         let calling = {
             let shared = shared.clone();
-            thread::spawn(move || shared.call_until(0, b"x", end).unwrap().to_vec())
+            thread::spawn(move || shared.request(0).deadline(end).send(b"x").unwrap().to_vec())
         };
         for number in 0..sent {
             let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no message") };
@@ -442,7 +442,7 @@ fn waiting_one_way_messages_are_bounded() {
         let mut last = Instant::now();
         // Unserved messages give nothing back.
         while posted <= 2 * WINDOW && last.elapsed() < Duration::from_millis(300) {
-            if shared.try_post(0, b"x").unwrap() {
+            if shared.try_post(0, b"x").is_ok() {
                 (posted, last) = (posted + 1, Instant::now());
             } else {
                 thread::yield_now();
@@ -489,21 +489,21 @@ fn unread_flood_on_a_small_ring_stops_no_other() {
             }
         });
         let end = Instant::now() + PATIENCE;
-        let mut flood = shared.open(1, None).unwrap();
+        let mut flood = shared.open(1).unwrap();
         let flooding = thread::spawn(move || {
             for number in 0..MESSAGES {
                 flood.sender().send_until(&number.to_le_bytes(), end).unwrap();
             }
             flood
         });
-        let mut other = shared.open(0, None).unwrap();
+        let mut other = shared.open(0).unwrap();
         let mut rounds = 0u64;
         while rounds < 100 || !flooding.is_finished() {
             let message = rounds.to_le_bytes();
             other.sender().send_until(&message, end).unwrap();
             let echoed = other.receiver().receive_until(end).unwrap().unwrap();
             assert_eq!(echoed.to_vec(), message);
-            assert_eq!(shared.call_until(0, &message, end).unwrap().to_vec(), message);
+            assert_eq!(shared.request(0).deadline(end).send(&message).unwrap().to_vec(), message);
             rounds += 1;
         }
         let _flood = flooding.join().unwrap();

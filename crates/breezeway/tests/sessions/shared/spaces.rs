@@ -10,9 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, CallError, Driver, ErrorCode, Incoming, Message, Next, OwnedCall, OwnedSpace,
-    ReplyError, ServerOptions, ServerSession, Session, SessionListener, SessionOptions, Stream,
-    StreamError,
+    CallError, Driver, ErrorCode, Incoming, Message, Next, OwnedCall, OwnedSpace, ReplyError,
+    ServerOptions, ServerSession, Session, SessionListener, SessionOptions, Stream, StreamError,
 };
 use proptest::prelude::*;
 
@@ -60,11 +59,9 @@ fn reset(_: u32, stream: Stream) {
 
 /// Runs `test` with a shared to a server on a socket.
 fn on_socket(address: &str, test: impl FnOnce(Session)) {
-    let mut listener = SessionListener::bind(
-        &address.parse::<Address>().unwrap(),
-        ServerOptions::new().session(SessionOptions::new()),
-    )
-    .unwrap();
+    let mut listener =
+        SessionListener::bind(address, ServerOptions::new().session(SessionOptions::new()))
+            .unwrap();
     let address = listener.address();
     let serving = thread::spawn(move || {
         let (server, mut driver) = loop {
@@ -110,13 +107,13 @@ fn metadata_travels_with_space_in_calls_and_streams() {
         let serving = serve(server, echo_with_metadata, finish_with_metadata);
         for (mark, len) in LENS.into_iter().enumerate() {
             for metadata in [&b""[..], b"m", &[7; 102], &[8; 16 << 10]] {
-                let space = shared.reserve_with_metadata(metadata, len).unwrap();
+                let space = shared.request(0).metadata(metadata).reserve(len).unwrap();
                 assert_eq!(space.len(), len);
-                let reply = shared.call_space(0, filled(space, mark)).unwrap();
+                let reply = shared.request(0).send_space(filled(space, mark)).unwrap();
                 assert!(reply.to_vec() == content(mark, len), "a call of {len} bytes");
                 assert_eq!(reply.metadata().unwrap_or_default(), metadata);
             }
-            let mut stream = shared.open(0, None).unwrap();
+            let mut stream = shared.open(0).unwrap();
             let metadata = content(mark, 1 + mark);
             let space = stream.sender().reserve_with_metadata(&metadata, len + 10).unwrap();
             let mut space = filled(space, mark);
@@ -138,16 +135,16 @@ fn metadata_travels_with_space_in_calls_and_streams() {
 fn oversized_metadata_gets_no_space() {
     let (shared, server) = pair(&SessionOptions::new().max_metadata(100));
     let serving = serve(server, echo_with_metadata, finish_with_metadata);
-    match shared.reserve_with_metadata(&[0; 101], 10) {
+    match shared.request(0).metadata(&[0; 101]).reserve(10) {
         Err(CallError::TooMuchMetadata { len: 101, limit: 100 }) => {}
         other => panic!("{other:?}"),
     }
-    match shared.reserve_with_metadata(&[0; 100], shared.cap()) {
+    match shared.request(0).metadata(&[0; 100]).reserve(shared.cap()) {
         Err(CallError::TooLarge { len, .. }) => assert_eq!(len, shared.cap() + 102),
         other => panic!("{other:?}"),
     }
     // In the middle of a direction there is none; the space stays, and can be sent as the last.
-    let mut stream = shared.open(0, None).unwrap();
+    let mut stream = shared.open(0).unwrap();
     let mut space = stream.sender().reserve_with_metadata(b"meta", 5).unwrap();
     space.write(0, b"space");
     let mut cx = Context::from_waker(Waker::noop());
@@ -162,10 +159,10 @@ fn oversized_metadata_gets_no_space() {
 }
 
 fn calls_streams_and_replies_from_space(shared: Session) {
-    let mut stream = shared.open(0, None).unwrap();
+    let mut stream = shared.open(0).unwrap();
     for (mark, len) in LENS.into_iter().enumerate() {
         let space = filled(shared.reserve(len).unwrap(), mark);
-        let reply = shared.call_space(0, space).unwrap();
+        let reply = shared.request(0).send_space(space).unwrap();
         assert!(reply.to_vec() == content(mark, len), "a call of {len} bytes");
         drop(reply);
         let space = filled(stream.reserve(len).unwrap(), mark);
@@ -200,7 +197,7 @@ fn truncated_space_arrives_and_frees_the_rest() {
             space.truncate(kept);
             let kept = kept.min(cap);
             assert_eq!(space.len(), kept);
-            let reply = shared.call_space(0, filled(space, kept)).unwrap();
+            let reply = shared.request(0).send_space(filled(space, kept)).unwrap();
             assert!(reply.to_vec() == content(kept, kept), "{kept} bytes");
         }
         drop(shared);
@@ -264,7 +261,7 @@ fn memory_waiter_is_woken_by_released_or_cut_message() {
             let other = shared.clone();
             let waiter = thread::spawn(move || other.reserve(other.cap()).unwrap().len());
             thread::sleep(Duration::from_millis(5));
-            shared.post_space(0, space).unwrap();
+            shared.request(0).post_space(space).unwrap();
             // A message that fits into its entry holds nothing.
             let message: Message = holding.recv_timeout(PATIENCE).unwrap();
             if kept > 104 {
@@ -305,19 +302,19 @@ fn another_session_refuses_the_space_and_both_go_on() {
         ),
     ];
     for len in [10, 1_000] {
-        let refused = other.call_space(0, one.reserve(len).unwrap()).unwrap_err();
+        let refused = other.request(0).send_space(one.reserve(len).unwrap()).unwrap_err();
         assert!(matches!(refused, CallError::SpaceOfAnotherSession), "{refused}");
         assert!(refused.session_goes_on() && !refused.may_have_run());
-        let refused = other.post_space(0, one.reserve(len).unwrap()).unwrap_err();
+        let refused = other.request(0).post_space(one.reserve(len).unwrap()).unwrap_err();
         assert!(matches!(refused, CallError::SpaceOfAnotherSession), "{refused}");
-        let mut stream = other.open(0, None).unwrap();
+        let mut stream = other.open(0).unwrap();
         match stream.send_space(one.reserve(len).unwrap()) {
             Err(StreamError::Session(CallError::SpaceOfAnotherSession)) => {}
             other => panic!("{other:?}"),
         }
         stream.send(b"on").unwrap();
         assert_eq!(stream.receive().unwrap().unwrap().to_vec(), b"on");
-        one.call_space(0, one.reserve(len).unwrap()).unwrap();
+        one.request(0).send_space(one.reserve(len).unwrap()).unwrap();
     }
     // The client's space is not the server's, although both are of one session.
     match other.call(0, b"") {
@@ -337,13 +334,13 @@ fn another_session_refuses_the_space_and_both_go_on() {
 fn space_outlives_its_session_and_is_only_dropped_then() {
     for len in [10, 5_000] {
         let (shared, server) = pair(&SessionOptions::new());
-        let mut stream = shared.open(0, None).unwrap();
+        let mut stream = shared.open(0).unwrap();
         let [first, second, third] = [0, 1, 2].map(|_| shared.reserve(len).unwrap());
         drop(server);
         while !shared.is_ended() {
             let _ = shared.call(0, b"");
         }
-        match shared.call_space(0, filled(first, 1)) {
+        match shared.request(0).send_space(filled(first, 1)) {
             Err(CallError::NotSent(_)) => {}
             other => panic!("{other:?}"),
         }
@@ -382,7 +379,7 @@ fn space_that_never_fits_is_refused_with_the_limit() {
 fn space_counts_against_the_window_with_the_bytes_that_are_sent() {
     let options = SessionOptions::new().stream_window(100, 1_000);
     let (shared, server) = pair(&options);
-    let mut stream = shared.open(0, None).unwrap();
+    let mut stream = shared.open(0).unwrap();
     let Some(Incoming::Stream(_, mut served)) = server.accept().unwrap() else { panic!("a call") };
     let mut cx = Context::from_waker(Waker::noop());
     let mut sent = 0;
@@ -420,7 +417,7 @@ fn a_stream_that_reserves_all_it_may_stops_no_other() {
             stream.send(&message.to_vec()).unwrap();
         }
     });
-    let mut greedy = shared.open(0, None).unwrap();
+    let mut greedy = shared.open(0).unwrap();
     let mut spaces = Vec::new();
     let refused = loop {
         match greedy.sender().try_reserve(10_000) {
@@ -431,7 +428,7 @@ fn a_stream_that_reserves_all_it_may_stops_no_other() {
     assert!(refused.to_string().contains("kept for"), "{refused}");
     // A quarter of the cap is kept beside it for the streams of both sides.
     let share = (1 << 20) / 4 / 16;
-    let mut others: Vec<_> = (0..4).map(|_| shared.open(0, None).unwrap()).collect();
+    let mut others: Vec<_> = (0..4).map(|_| shared.open(0).unwrap()).collect();
     for (mark, other) in others.iter_mut().enumerate() {
         let space = filled(other.reserve(share).unwrap(), mark);
         other.send_space(space).unwrap();
@@ -496,11 +493,11 @@ fn returned_space_without_waiter_lets_driver_sleep() {
     let ((shared, mut driver), _server) = driven(&SessionOptions::new().ring_capacity(8));
     let space = shared.reserve(5_000).unwrap();
     let mut cx = Context::from_waker(Waker::noop());
-    while shared.poll_post(&mut cx, 0, b"x").is_ready() {}
+    while shared.poll_post(&mut cx, 0, None, b"x").is_ready() {}
     drop(space);
     let sleeps = sleeps_while(&mut driver, || {
         // It waits for slots, of which none has come.
-        assert!(shared.poll_post(&mut cx, 0, b"x").is_pending());
+        assert!(shared.poll_post(&mut cx, 0, None, b"x").is_pending());
     });
     assert!(sleeps, "it finds room again and again");
 }
@@ -513,15 +510,15 @@ fn truncation_wakes_memory_waiter_without_the_peer() {
         let flag = Arc::new(Flag::default());
         let waker = Waker::from(Arc::clone(&flag));
         let mut cx = Context::from_waker(&waker);
-        assert!(shared.poll_reserve(&mut cx, 100_000).is_pending());
+        assert!(shared.poll_reserve(&mut cx, &[], 100_000).is_pending());
         assert!(sleeps_while(&mut driver, || {
-            assert!(shared.poll_reserve(&mut cx, 100_000).is_pending());
+            assert!(shared.poll_reserve(&mut cx, &[], 100_000).is_pending());
         }));
         flag.0.store(false, Ordering::Relaxed);
         space.truncate(kept);
-        shared.post_space(0, space).unwrap();
+        shared.request(0).post_space(space).unwrap();
         assert!(flag.0.load(Ordering::Relaxed), "{kept} bytes were kept");
-        assert!(matches!(shared.poll_reserve(&mut cx, 100_000), Poll::Ready(Ok(_))));
+        assert!(matches!(shared.poll_reserve(&mut cx, &[], 100_000), Poll::Ready(Ok(_))));
     }
 }
 
@@ -532,7 +529,7 @@ fn space_that_finds_no_slot_waits_as_it_is() {
     let mut cx = Context::from_waker(Waker::noop());
     let mut spaces: Vec<_> =
         [50, 2_000].iter().map(|&len| filled(shared.reserve(len).unwrap(), len)).collect();
-    while shared.poll_post(&mut cx, 0, b"x").is_ready() {}
+    while shared.poll_post(&mut cx, 0, None, b"x").is_ready() {}
     for space in &mut spaces {
         assert!(shared.poll_post_space(&mut cx, 0, space).is_pending());
     }
@@ -598,7 +595,7 @@ proptest! {
         let ((shared, mut driver), (server, mut server_driver)) = driven(&options);
         let mut cx = Context::from_waker(Waker::noop());
         let mut streams: Vec<Stream> =
-            (0..STREAMS).map(|_| shared.open(0, None).unwrap()).collect();
+            (0..STREAMS).map(|_| shared.open(0).unwrap()).collect();
         server_driver.turn();
         let mut served: Vec<Stream> = (0..STREAMS)
             .map(|_| match server.try_accept() {

@@ -6,7 +6,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{ErrorCode, Incoming, OwnedCall, SessionOptions, Stream, StreamError, WaitPolicy};
+use breezeway::{
+    ErrorCode, Incoming, OwnedCall, SessionOptions, Stream, StreamError, TrySendError, WaitPolicy,
+};
 use breezeway_shm::statistics::WaitsFor;
 
 use super::{PATIENCE, every_policy, pair, serve};
@@ -32,7 +34,7 @@ fn messages_keep_their_order_and_their_boundaries() {
     every_policy(|options| {
         let (session, server) = pair(options);
         let serving = serve(server, OwnedCall::echo, echo);
-        let (mut send, mut receive) = session.open(3, None).unwrap().split();
+        let (mut send, mut receive) = session.open(3).unwrap().split();
         let lens = [0, 1, 40, 41, 104, 105, 4_096, 300_000, 0, 7];
         let sender = thread::spawn(move || {
             for (index, len) in lens.into_iter().cycle().take(300).enumerate() {
@@ -60,7 +62,7 @@ fn many_streams_of_one_session_go_on_at_the_same_time() {
             .map(|number| {
                 let session = session.clone();
                 thread::spawn(move || {
-                    let mut stream = session.open(0, None).unwrap();
+                    let mut stream = session.open(0).unwrap();
                     for round in 0..100u32 {
                         let message = [number.to_le_bytes(), round.to_le_bytes()].concat();
                         stream.send(&message).unwrap();
@@ -88,7 +90,7 @@ fn unread_stream_stops_only_itself() {
         let serving = serve(server, OwnedCall::echo, move |method, stream| {
             if method == 1 { held.send(stream).unwrap() } else { echo(method, stream) }
         });
-        let mut stuck = session.open(1, None).unwrap();
+        let mut stuck = session.open(1).unwrap();
         let soon = Instant::now() + Duration::from_millis(50);
         let mut sent = 0u8;
         let refused = loop {
@@ -99,7 +101,7 @@ fn unread_stream_stops_only_itself() {
         };
         assert!(matches!(refused, StreamError::DeadlinePassed(None)), "{refused}");
         assert_eq!(sent, 4, "as many as its window takes");
-        let mut other = session.open(0, None).unwrap();
+        let mut other = session.open(0).unwrap();
         for number in 0..30 {
             other.send(&[number]).unwrap();
             assert_eq!(other.receive().unwrap().unwrap().to_vec(), [number]);
@@ -123,20 +125,26 @@ fn try_send_and_try_receive_do_not_wait() {
         let (session, server) = pair(&options.clone().stream_window(4, 1_000));
         let (held, holding) = mpsc::channel();
         let serving = serve(server, OwnedCall::echo, move |_, stream| held.send(stream).unwrap());
-        let mut one = session.open(0, None).unwrap();
+        let mut one = session.open(0).unwrap();
         let mut other = holding.recv_timeout(PATIENCE).unwrap();
         assert!(other.receiver().try_receive().is_pending(), "nothing was sent");
-        let sent = (0..100).take_while(|&number| one.sender().try_send(&[number]).unwrap()).count();
+        let sent = (0..100).take_while(|&number| one.sender().try_send(&[number]).is_ok()).count();
         assert_eq!(sent, 4, "as many as the window takes");
-        assert!(!one.sender().try_send(&[99]).unwrap(), "and nothing was sent");
+        let Err(TrySendError::Full(message)) = one.sender().try_send(vec![99]) else {
+            panic!("sent")
+        };
+        assert_eq!(message, [99], "and nothing was sent");
         for number in 0..4 {
             assert_eq!(next(&mut other).unwrap().unwrap().to_vec(), [number]);
         }
         assert!(other.receiver().try_receive().is_pending(), "what found no room was not sent");
-        eventually("the window is given back", || one.sender().try_send(&[4]).unwrap());
+        eventually("the window is given back", || one.sender().try_send(&[4]).is_ok());
         assert_eq!(next(&mut other).unwrap().unwrap().to_vec(), [4]);
         one.finish().unwrap();
-        assert!(matches!(one.sender().try_send(&[5]), Err(StreamError::Finished)));
+        assert!(matches!(
+            one.sender().try_send(&[5]),
+            Err(TrySendError::Failed(StreamError::Finished))
+        ));
         assert!(next(&mut other).unwrap().is_none(), "the end");
         other.reset(ErrorCode::Application(3));
         let Err(StreamError::Reset(code)) = next(&mut one) else { panic!("no reset") };
@@ -161,12 +169,12 @@ fn next(stream: &mut Stream) -> Result<Option<breezeway::Message>, StreamError> 
 #[test]
 fn try_send_on_ended_session_fails() {
     let (session, server) = pair(&SessionOptions::new());
-    let mut stream = session.open(0, None).unwrap();
+    let mut stream = session.open(0).unwrap();
     drop(server);
     let Err(error) = next(&mut stream) else { panic!("something was received") };
     assert!(matches!(error, StreamError::Session(_)), "{error}");
     let error = stream.sender().try_send(b"x").unwrap_err();
-    assert!(matches!(error, StreamError::Session(_)), "{error}");
+    assert!(matches!(error, TrySendError::Failed(StreamError::Session(_))), "{error}");
 }
 
 #[test]
@@ -176,13 +184,13 @@ fn a_reset_is_seen_by_the_other_side_with_its_code() {
     let serving = serve(server, OwnedCall::echo, move |_, mut stream| {
         seen.send(stream.receive().map(|message| message.is_some())).unwrap();
     });
-    session.open(0, None).unwrap().reset(ErrorCode::Application(9));
+    session.open(0).unwrap().reset(ErrorCode::Application(9));
     match sees.recv_timeout(PATIENCE).unwrap() {
         Err(StreamError::Reset(ErrorCode::Application(9))) => {}
         other => panic!("{other:?}"),
     }
     // Dropped, and not finished.
-    drop(session.open(0, None).unwrap());
+    drop(session.open(0).unwrap());
     match sees.recv_timeout(PATIENCE).unwrap() {
         Err(StreamError::Reset(ErrorCode::Cancelled)) => {}
         other => panic!("{other:?}"),
@@ -195,7 +203,7 @@ fn a_reset_is_seen_by_the_other_side_with_its_code() {
 fn refused_stream_is_reset_as_refused() {
     let (session, server) = pair(&SessionOptions::new());
     let serving = thread::spawn(move || server.serve(OwnedCall::echo));
-    let mut stream = session.open(0, None).unwrap();
+    let mut stream = session.open(0).unwrap();
     match stream.receive() {
         Err(StreamError::Reset(ErrorCode::Refused)) => {}
         other => panic!("{other:?}"),
@@ -209,7 +217,7 @@ fn a_server_opens_streams_to_its_client() {
     every_policy(|options| {
         let (session, server) = pair(options);
         let serving = thread::spawn(move || {
-            let mut stream = server.open(5, Some(b"news")).unwrap();
+            let mut stream = server.request(5).metadata(b"news").open().unwrap();
             for number in 0..100u8 {
                 stream.send(&[number]).unwrap();
             }
@@ -246,7 +254,7 @@ fn headers_and_trailers_come_with_and_without_messages() {
         sender.finish_with(None, Some(b"status")).unwrap();
         assert!(matches!(sender.send(b"more"), Err(StreamError::Finished)));
     });
-    let mut stream = session.open(0, Some(b"head")).unwrap();
+    let mut stream = session.request(0).metadata(b"head").open().unwrap();
     stream.sender().finish_with(Some(b""), Some(b"tail")).unwrap();
     let first = stream.receive().unwrap().unwrap();
     assert_eq!((first.metadata(), first.to_vec()), (Some(&b"answer"[..]), b"first".to_vec()));
@@ -261,12 +269,12 @@ fn headers_and_trailers_come_with_and_without_messages() {
 fn open_streams_stop_at_max_streams() {
     let (session, server) = pair(&SessionOptions::new().max_streams(3));
     let serving = serve(server, OwnedCall::echo, echo);
-    let mut streams: Vec<_> = (0..3).map(|_| session.open(0, None).unwrap()).collect();
-    assert!(matches!(session.open(0, None), Err(StreamError::TooMany(3))));
+    let mut streams: Vec<_> = (0..3).map(|_| session.open(0).unwrap()).collect();
+    assert!(matches!(session.open(0), Err(StreamError::TooMany(3))));
     let mut first = streams.remove(0);
     first.finish().unwrap();
     assert!(first.receive().unwrap().is_none());
-    streams.push(session.open(0, None).unwrap());
+    streams.push(session.open(0).unwrap());
     drop((first, streams, session));
     serving.join().unwrap();
 }
@@ -274,7 +282,7 @@ fn open_streams_stop_at_max_streams() {
 #[test]
 fn streams_learn_of_the_end_of_the_session() {
     let (session, server) = pair(&SessionOptions::new());
-    let mut stream = session.open(0, None).unwrap();
+    let mut stream = session.open(0).unwrap();
     let Some(Incoming::Stream(0, mut served)) = server.accept().unwrap() else { panic!("a call") };
     served.send(b"last words").unwrap();
     drop(server);
@@ -303,7 +311,7 @@ fn one_stream_that_keeps_all_it_may_stops_no_other() {
                 echo(method, stream);
             }
         });
-        let mut hog = session.open(1, None).unwrap();
+        let mut hog = session.open(1).unwrap();
         let mut sent = 0;
         let soon = || Instant::now() + Duration::from_millis(50);
         let refused = loop {
@@ -320,7 +328,7 @@ fn one_stream_that_keeps_all_it_may_stops_no_other() {
         for _ in 0..sent {
             holding.recv_timeout(PATIENCE).unwrap();
         }
-        let mut others: Vec<_> = (0..3).map(|_| session.open(0, None).unwrap()).collect();
+        let mut others: Vec<_> = (0..3).map(|_| session.open(0).unwrap()).collect();
         for round in 0..20u8 {
             for stream in &mut others {
                 for len in [8, 104, 2_048] {
@@ -381,7 +389,7 @@ fn failed_send_does_not_hide_release_from_sleeper() {
     for policy in [WaitPolicy::Park, WaitPolicy::Adaptive] {
         let options = SessionOptions::new().wait(policy).cap(32 << 10);
         let (session, server) = pair(&options.stream_window(10_000, 1 << 30));
-        let (mut send, mut receive) = session.open(0, None).unwrap().split();
+        let (mut send, mut receive) = session.open(0).unwrap().split();
         let leading = thread::spawn(move || receive.receive_until(Instant::now() + 2 * PATIENCE));
         let message = [7; 2_000];
         let mut nobody = Context::from_waker(Waker::noop());
@@ -421,7 +429,7 @@ fn mutually_full_sides_continue_once_they_read() {
                 let full = Arc::clone(&full);
                 move |_, stream| flood(stream, &full)
             });
-            let stream = session.open(0, None).unwrap();
+            let stream = session.open(0).unwrap();
             let calling = thread::spawn({
                 let session = session.clone();
                 move || {
@@ -455,7 +463,7 @@ fn two_hundred_streams_go_on_against_the_smallest_cap() {
         }
         echoed.send(()).unwrap();
     });
-    let mut streams: Vec<_> = (0..200).map(|_| session.open(0, None).unwrap()).collect();
+    let mut streams: Vec<_> = (0..200).map(|_| session.open(0).unwrap()).collect();
     for round in 0..10u8 {
         for len in [104, 1_000] {
             for stream in &mut streams {
@@ -506,7 +514,7 @@ fn idle_sender_sees_reset_and_session_end() {
     every_policy(|options| {
         let (session, server) = pair(options);
         let mut cx = Context::from_waker(Waker::noop());
-        let streams = [session.open(0, None).unwrap(), session.open(0, None).unwrap()];
+        let streams = [session.open(0).unwrap(), session.open(0).unwrap()];
         let [reset, mut kept] = streams;
         let mut served = Vec::new();
         for _ in 0..2 {
@@ -515,7 +523,7 @@ fn idle_sender_sees_reset_and_session_end() {
         }
         assert!(served[0].sender().poll_reset(&mut cx).is_pending());
         reset.reset(ErrorCode::Application(7));
-        session.open(0, None).unwrap();
+        session.open(0).unwrap();
         server.accept().unwrap();
         let outcome = served[0].sender().poll_reset(&mut cx);
         let Poll::Ready(StreamError::Reset(code)) = outcome else { panic!("{outcome:?}") };
@@ -542,13 +550,16 @@ impl Wake for Woken {
 fn reset_waiter_is_woken_after_a_failed_send() {
     every_policy(|options| {
         let (session, server) = pair(&options.clone().stream_window(1, 1_000));
-        let mut stream = session.open(0, None).unwrap();
+        let mut stream = session.open(0).unwrap();
         let Some(Incoming::Stream(_, served)) = server.accept().unwrap() else { panic!() };
-        assert!(stream.sender().try_send(b"x").unwrap());
+        stream.sender().try_send(b"x").unwrap();
         let woken = Arc::new(Woken(AtomicBool::new(false)));
         let waker = Waker::from(Arc::clone(&woken));
         assert!(stream.sender().poll_reset(&mut Context::from_waker(&waker)).is_pending());
-        assert!(!stream.sender().try_send(b"y").unwrap(), "its window is used up");
+        assert!(
+            stream.sender().try_send(b"y").is_err_and(|error| error.is_full()),
+            "its window is used up"
+        );
         assert!(!woken.0.load(Ordering::Acquire), "nobody takes its place");
         served.reset(ErrorCode::Application(7));
         eventually("the reset has come", || stream.receiver().try_receive().is_ready());
@@ -564,7 +575,7 @@ fn opening_with_message_waits_for_a_free_stream() {
         let woken = Arc::new(Woken(AtomicBool::new(false)));
         let waker = Waker::from(Arc::clone(&woken));
         let mut cx = Context::from_waker(&waker);
-        let mut first = session.open(0, None).unwrap();
+        let mut first = session.open(0).unwrap();
         let waiting = session.poll_open_with(&mut cx, 0, None, Some(b"two"), true, None);
         assert!(waiting.is_pending());
         assert!(!woken.0.load(Ordering::Acquire));

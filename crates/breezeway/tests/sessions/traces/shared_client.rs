@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use breezeway::{
     CallError, Carrier, Driver, ErrorCode, Message, PendingCall, Session, SessionOptions, Stream,
-    StreamError,
+    StreamError, TrySendError,
 };
 
 use super::script::{Entry, Offer, Script, meanwhile, pattern};
@@ -178,7 +178,7 @@ impl Client {
 
     #[track_caller]
     fn posts(&mut self, message: &[u8]) {
-        assert!(self.shared.try_post(METHOD, message).unwrap());
+        self.shared.try_post(METHOD, message).unwrap();
         self.turn();
     }
 
@@ -273,7 +273,7 @@ const CONVERSATIONS: &[Conversation] = &[
     ("entries of one turn", USUAL, |mut client, peer| {
         let first = client.shared.poll_start_call(&mut now(), 1, None, b"one", None);
         let first = ready(first).unwrap();
-        assert!(client.shared.try_post(2, b"two").unwrap());
+        client.shared.try_post(2, b"two").unwrap();
         let bytes = pattern(6, KIBIBYTE);
         let second = client.shared.poll_start_call(&mut now(), 3, None, &bytes, None);
         let second = ready(second).unwrap();
@@ -334,7 +334,7 @@ const CONVERSATIONS: &[Conversation] = &[
     ("a request beyond the cap", USUAL, |mut client, peer| {
         let request = pattern(1, (1 << 20) + 1);
         let refused = client.shared.try_post(METHOD, &request);
-        assert!(matches!(refused, Err(CallError::TooLarge { .. })));
+        assert!(matches!(refused, Err(TrySendError::Failed(CallError::TooLarge { .. }))));
         let refused = client.shared.poll_start_call(&mut now(), METHOD, None, &request, None);
         assert!(matches!(refused, Poll::Ready(Err(CallError::TooLarge { .. }))));
         client.calls(peer, b"next", b"reply");
@@ -405,11 +405,12 @@ const CONVERSATIONS: &[Conversation] = &[
             let lent = peer.reads(1);
             peer.releases(&lent);
         }
-        assert!(!client.shared.try_post(METHOD, b"no window").unwrap());
+        assert!(client.shared.try_post(METHOD, b"no window").is_err_and(|error| error.is_full()));
         peer.sends(Entry::window(0, 1, 40_000));
-        client.awaits(|client, _| match client.shared.try_post(METHOD, b"after").unwrap() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        client.awaits(|client, _| match client.shared.try_post(METHOD, b"after") {
+            Ok(()) => Poll::Ready(()),
+            Err(TrySendError::Full(_)) => Poll::Pending,
+            Err(error) => panic!("{error}"),
         });
         peer.reads(1);
     }),
@@ -421,11 +422,12 @@ const CONVERSATIONS: &[Conversation] = &[
             peer.reads_alike(32);
             client.turn();
         }
-        assert!(!client.shared.try_post(METHOD, b"no window").unwrap());
+        assert!(client.shared.try_post(METHOD, b"no window").is_err_and(|error| error.is_full()));
         peer.sends(Entry::window(0, 1024, 7 * 1024));
-        client.awaits(|client, _| match client.shared.try_post(METHOD, b"after").unwrap() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        client.awaits(|client, _| match client.shared.try_post(METHOD, b"after") {
+            Ok(()) => Poll::Ready(()),
+            Err(TrySendError::Full(_)) => Poll::Pending,
+            Err(error) => panic!("{error}"),
         });
         peer.reads(1);
     }),
@@ -510,12 +512,12 @@ const CONVERSATIONS: &[Conversation] = &[
         for _ in 0..4 {
             client.sends(&mut stream, b"message");
         }
-        assert!(!stream.sender().try_send(b"no window").unwrap());
+        assert!(stream.sender().try_send(b"no window").is_err_and(|error| error.is_full()));
         peer.reads(5);
         peer.sends(Entry::window(1, 2, 14));
         client.awaits(|_, cx| stream.sender().poll_send(cx, b"fifth")).unwrap();
         client.sends(&mut stream, &pattern(1, 2000));
-        assert!(!stream.sender().try_send(b"no window").unwrap());
+        assert!(stream.sender().try_send(b"no window").is_err_and(|error| error.is_full()));
         peer.reads(2);
         peer.sends(Entry::window(1, 4, 2019));
         client.awaits(|_, cx| stream.sender().poll_send(cx, b"last")).unwrap();
@@ -645,7 +647,10 @@ const CONVERSATIONS: &[Conversation] = &[
         client.ends(call).unwrap();
         let refused = client.shared.poll_start_call(&mut now(), METHOD, None, b"new", None);
         assert!(matches!(refused, Poll::Ready(Err(CallError::GoingAway))));
-        assert!(matches!(client.shared.try_post(METHOD, b"new"), Err(CallError::GoingAway)));
+        assert!(matches!(
+            client.shared.try_post(METHOD, b"new"),
+            Err(TrySendError::Failed(CallError::GoingAway))
+        ));
         client.sends(&mut stream, b"goes on");
         client.finishes(&mut stream);
         peer.reads(2);
@@ -703,7 +708,7 @@ const UNDRIVEN: &[Undriven] = &[
         peer.reads(1);
     }),
     ("a thread's stream", USUAL, |shared, peer| {
-        let mut stream = shared.open(METHOD, Some(b"open")).unwrap();
+        let mut stream = shared.request(METHOD).metadata(b"open").open().unwrap();
         stream.send(b"one").unwrap();
         peer.reads(2);
         peer.sends(Entry::next(1, b"two"));

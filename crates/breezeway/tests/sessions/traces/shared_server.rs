@@ -486,12 +486,12 @@ const CONVERSATIONS: &[Conversation] = &[
         for _ in 0..4 {
             server.sends(&mut stream, b"message");
         }
-        assert!(!stream.sender().try_send(b"no window").unwrap());
+        assert!(stream.sender().try_send(b"no window").is_err_and(|error| error.is_full()));
         peer.reads(4);
         peer.sends(Entry::window(1, 2, 14));
         server.awaits(|_, cx| stream.sender().poll_send(cx, b"fifth")).unwrap();
         server.sends(&mut stream, &pattern(1, 2000));
-        assert!(!stream.sender().try_send(b"no window").unwrap());
+        assert!(stream.sender().try_send(b"no window").is_err_and(|error| error.is_full()));
         peer.reads(2);
         peer.sends(Entry::window(1, 4, 2019));
         server.awaits(|_, cx| stream.sender().poll_send(cx, b"last")).unwrap();

@@ -91,7 +91,9 @@ fn unread_replies_to_tiny_requests_take_no_memory() {
 /// The role: calls a server by hand, with a deadline, at each line of input.
 pub(crate) fn call_with_a_deadline(settings: &Settings) {
     let options = server::session_options(settings).cap(LARGE_CAP);
-    let mut session = ExclusiveSession::connect_with(&settings.get("address"), &options).unwrap();
+    let mut session =
+        ExclusiveSession::connect_with(&settings.get::<breezeway::Address>("address"), &options)
+            .unwrap();
     session.set_call_timeout(Some(Duration::from_millis(200)));
     say("connected");
     while hear().is_some() {
