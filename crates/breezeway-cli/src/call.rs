@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use breezeway::{CallError, ConnectError, HandshakeError, TlsError};
+use breezeway::{CallError, ConnectError, HandshakeError, TlsError, describe};
 use breezeway_idl::model::Schema;
 use breezeway_rpc::{CallOptions, Error, StreamChannel, ThriftClient, ThriftFraming};
 use serde_json::Value;
@@ -129,14 +129,14 @@ fn pair(text: &str) -> Result<(String, String), String> {
 pub(crate) enum CallFailure {
     #[error("{method} threw {exception}: {fields}")]
     Thrown { method: String, exception: String, fields: String },
-    #[error("{0} refuses: {1}")]
+    #[error("{0} refuses: {why}", why = describe(.1))]
     Refused(String, Error),
     #[error(
         "{0} failed: the server has no such method, or does not serve Thrift; check the address, \
          and --idl"
     )]
     NoMethod(String),
-    #[error("{0} failed: {1}")]
+    #[error("{0} failed: {why}", why = describe(.1))]
     Failed(String, Error),
 }
 
@@ -203,8 +203,8 @@ fn speaks_otherwise(error: &ConnectError) -> bool {
 fn neither(native: &ConnectError, failure: Failure) -> Failure {
     match failure.downcast_ref() {
         Some(CallFailure::Failed(_, Error::Io(_) | Error::Protocol(_))) => {
-            let text = format!("{failure}, in TTHeader; natively: {native} (option --framing)");
-            text.into()
+            let native = describe(native);
+            format!("{failure}, in TTHeader; natively: {native} (option --framing)").into()
         }
         _ => failure,
     }

@@ -31,8 +31,8 @@ mod target;
 mod thrift;
 mod top;
 
+use breezeway::describe;
 use breezeway_measure::floor::partner;
-use breezeway_measure::process::describe;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;

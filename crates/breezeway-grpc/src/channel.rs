@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
+use breezeway::describe;
 use breezeway_tokio::Session;
 use http::{Request, Response};
 use tonic::body::Body;
@@ -159,7 +160,7 @@ impl Shared {
     /// Returns the connection, connecting if needed, for a call that waits no longer than its time.
     /// A connect that this call does not wait for is available to the next one.
     async fn connected_within(self: &Arc<Self>, timeout: &mut Timeout) -> Result<Link, Status> {
-        let unavailable = |error: Error| Status::unavailable(error.to_string());
+        let unavailable = |error: Error| Status::unavailable(describe(&error));
         if timeout.is_never() {
             return self.connected().await.map_err(unavailable);
         }

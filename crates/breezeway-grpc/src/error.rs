@@ -1,6 +1,6 @@
 //! Errors of a server or a channel.
 
-use breezeway::{AddressError, ConnectError, ServeError};
+use breezeway::{AddressError, ConnectError, ErrorKind, ServeError};
 
 /// An error of a layer or a body, in tower's form.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -19,6 +19,18 @@ pub enum Error {
     #[error(transparent)]
     Serve(#[from] ServeError),
     /// HTTP/2 has failed.
-    #[error("HTTP/2: {0}")]
+    #[error("HTTP/2 failed")]
     Http2(#[from] tonic::transport::Error),
+}
+
+impl Error {
+    /// Returns the kind of the error, to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Address(_) => ErrorKind::InvalidUse,
+            Self::Connect(error) => error.kind(),
+            Self::Serve(error) => error.kind(),
+            Self::Http2(_) => ErrorKind::Io,
+        }
+    }
 }

@@ -55,7 +55,7 @@ pub use error::Error;
 pub use incoming::{Incoming, incoming, incoming_with};
 pub use server::{Bound, Router, Server};
 
-pub use breezeway::{Address, Carrier, Peer, ServerOptions, SessionOptions};
+pub use breezeway::{Address, Carrier, ErrorKind, Peer, Report, ServerOptions, SessionOptions};
 
 /// Connects to the service at an address, with default options: to the first of its places that
 /// works. For other options see [`Endpoint`].

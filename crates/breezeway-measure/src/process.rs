@@ -9,6 +9,6 @@ mod server;
 
 pub use child::{Interrupt, json};
 pub(crate) use cpu_time::cpu_time;
-pub use outcome::{describe, report};
+pub use outcome::report;
 pub use parent::end_with;
 pub use server::Server;

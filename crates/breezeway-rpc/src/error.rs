@@ -3,7 +3,8 @@
 use std::io;
 
 use breezeway::{
-    Address, CallError, ClientError, ConnectError, ErrorCode, HandshakeError, StreamError, TlsError,
+    Address, CallError, ClientError, ConnectError, ErrorCode, ErrorKind, HandshakeError,
+    StreamError, TlsError, describe,
 };
 use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::advice;
@@ -34,7 +35,7 @@ const REFUSED: [&str; 9] = [
 const BUSINESS: u16 = u16::MAX;
 
 /// Error of a call, except for exceptions that the IDL declares.
-#[derive(thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No session could be opened: the call was never sent.
@@ -51,13 +52,13 @@ pub enum Error {
     #[error(transparent)]
     Business(#[from] BusinessError),
     /// The arguments of a handler's call cannot be read.
-    #[error("the arguments cannot be read: {0}")]
-    Arguments(DecodeError),
+    #[error("the arguments cannot be read")]
+    Arguments(#[source] DecodeError),
     /// The server's reply cannot be read.
-    #[error("the reply cannot be read: {0}")]
-    Reply(DecodeError),
+    #[error("the reply cannot be read")]
+    Reply(#[source] DecodeError),
     /// The arguments or the reply cannot be written.
-    #[error("the message cannot be written: {0}")]
+    #[error("the message cannot be written")]
     Encode(#[from] EncodeError),
     /// The server's reply has neither a result nor an exception known to this side.
     #[error("the reply has no result, nor an exception that is known here")]
@@ -76,8 +77,8 @@ pub enum Error {
     #[error("a name or value of the metadata is longer than 65535 bytes")]
     MetadataTooLong,
     /// No connection to a Thrift server could be opened: the call was never sent.
-    #[error("cannot connect to {0}: {1}{advice}", advice = advice(.1))]
-    Connecting(Address, io::Error),
+    #[error("cannot connect to {0}{advice}", advice = advice(.1))]
+    Connecting(Address, #[source] io::Error),
     /// shmipc has no session, or the session has no room for a stream: the call was never sent.
     #[cfg(feature = "shmipc")]
     #[cfg_attr(docsrs, doc(cfg(feature = "shmipc")))]
@@ -90,26 +91,50 @@ pub enum Error {
     #[error("too many calls are in flight on this side, so this one was not sent")]
     Overloaded,
     /// A layer of this side failed the call, which may have run.
-    #[error("a layer failed the call: {0}")]
-    Layer(Box<dyn std::error::Error + Send + Sync>),
+    #[error("a layer failed the call")]
+    Layer(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The connection to a Thrift server failed; the call may have run.
-    #[error("the connection failed: {0}{advice}", advice = advice(.0))]
-    Io(io::Error),
+    #[error("the connection failed{advice}", advice = advice(.0))]
+    Io(#[source] io::Error),
     /// The server's data is not a reply to this call.
     #[error("the server does not speak Thrift as expected: {0}")]
     Protocol(String),
-}
-
-impl std::fmt::Debug for Error {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(self, formatter)
-    }
 }
 
 impl Error {
     /// Creates an error for a handler to return: the kind, and a message for the client.
     pub fn new(kind: ExceptionKind, message: impl Into<String>) -> Self {
         Self::Application(ApplicationException { kind, message: message.into() })
+    }
+
+    /// Returns the kind of the error, to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Connect(error) => error.kind(),
+            Self::Call(error) => error.kind(),
+            Self::Stream(error) => error.kind(),
+            Self::Application(exception) if NEVER_RAN.contains(&exception.kind) => {
+                ErrorKind::Refused
+            }
+            Self::Application(_) | Self::Business(_) | Self::Layer(_) => ErrorKind::Failed,
+            Self::Arguments(_) | Self::Reply(_) | Self::MissingResult | Self::Protocol(_) => {
+                ErrorKind::Violation
+            }
+            Self::Encode(_) | Self::NoMetadata => ErrorKind::InvalidUse,
+            Self::MetadataTooLong => ErrorKind::TooLarge,
+            Self::StreamEnded => ErrorKind::Closed,
+            Self::Connecting(..) | Self::NoInstance(_) => ErrorKind::Unreachable,
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(_) => ErrorKind::Unreachable,
+            Self::Overloaded => ErrorKind::Shortage,
+            Self::Io(error) => match error.kind() {
+                io::ErrorKind::TimedOut => ErrorKind::Deadline,
+                io::ErrorKind::UnexpectedEof
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::BrokenPipe => ErrorKind::Died,
+                _ => ErrorKind::Io,
+            },
+        }
     }
 
     /// Returns true if the server may have run the call. A call that was never sent can be repeated
@@ -201,11 +226,11 @@ impl Error {
             Self::Application(exception) => exception,
             Self::Arguments(_) => ApplicationException {
                 kind: ExceptionKind::PROTOCOL_ERROR,
-                message: self.to_string(),
+                message: describe(&self),
             },
             other => ApplicationException {
                 kind: ExceptionKind::INTERNAL_ERROR,
-                message: other.to_string(),
+                message: describe(&other),
             },
         }
     }
@@ -224,10 +249,10 @@ impl Error {
         match self {
             Self::Application(exception) => (code(exception.kind), exception.message.clone()),
             Self::Business(error) => (ErrorCode::Application(BUSINESS), error.to_reason()),
-            Self::Arguments(_) => (code(ExceptionKind::PROTOCOL_ERROR), self.to_string()),
+            Self::Arguments(_) => (code(ExceptionKind::PROTOCOL_ERROR), describe(self)),
             Self::Overloaded => (ErrorCode::Overloaded, self.to_string()),
             Self::Call(CallError::DeadlinePassed) => (ErrorCode::DeadlinePassed, self.to_string()),
-            other => (ErrorCode::Failed, other.to_string()),
+            other => (ErrorCode::Failed, describe(other)),
         }
     }
 }
@@ -275,7 +300,7 @@ impl From<ClientError> for Error {
             ClientError::Connect(error) => Self::Connect(error),
             ClientError::Call(error) => error.into(),
             ClientError::Stream(error) => error.into(),
-            other => Self::new(ExceptionKind::UNKNOWN, other.to_string()),
+            other => Self::new(ExceptionKind::UNKNOWN, describe(&other)),
         }
     }
 }
@@ -317,6 +342,6 @@ mod tests {
         assert!(error.to_string().contains("ulimit -n"), "{error}");
         assert!(Error::Io(short()).to_string().contains("ulimit -n"));
         let error = Error::Io(io::ErrorKind::UnexpectedEof.into());
-        assert_eq!(error.to_string(), "the connection failed: unexpected end of file");
+        assert_eq!(describe(&error), "the connection failed: unexpected end of file");
     }
 }

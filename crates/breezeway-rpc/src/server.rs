@@ -209,7 +209,7 @@ impl Exchange for Native<'_> {
             Ok(space) => Ok(self.space.insert(space).bytes_mut()),
             Err(error) => {
                 // Without space the session has already been given the call's end.
-                let words = error.to_string();
+                let words = breezeway::describe(&error);
                 self.handled = Some(Err(error.into()));
                 Err(failed(words))
             }

@@ -32,7 +32,7 @@ async fn stream(mut values: watch::Receiver<u64>, mut stream: Stream) {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> Result<(), breezeway_tokio::Report> {
     let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/sum.sock".into()).parse()?;
     let server = Server::bind(&address)?;
     let (address, stopper) = (server.address(), server.stopper());

@@ -18,7 +18,7 @@ async fn square(call: OwnedCall) -> Result<(), ReplyError> {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> Result<(), breezeway_tokio::Report> {
     let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/sq.sock".into()).parse()?;
     let server = Server::bind(&address)?;
     let (address, stopper) = (server.address(), server.stopper());
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut sum = 0;
     while let Some(reply) = calls.join_next().await {
-        sum += reply??.bytes().u64_le_at(0).ok_or("a short reply")?;
+        sum += reply??.bytes().u64_le_at(0).expect("a reply of 8 bytes");
     }
     println!("the sum of 8 squares is {sum}");
 

@@ -74,9 +74,9 @@ pub use threads::on_a_thread;
 
 pub use breezeway::{
     Address, AddressError, CallError, Carrier, ClientError, ClientOptions, ConnectError, ErrorCode,
-    ForeignConnection, Identity, Message, Monitor, OwnedCall, OwnedSpace, Peer, ReplyError,
-    ServeError, ServerOptions, ServerStats, SessionError, SessionId, SessionOptions, StreamError,
-    TrustedPeer, TrySendError, Unserved, WaitPolicy,
+    ErrorKind, ForeignConnection, Identity, Message, Monitor, OwnedCall, OwnedSpace, Peer,
+    ReplyError, Report, ServeError, ServerOptions, ServerStats, SessionError, SessionId,
+    SessionOptions, StreamError, TrustedPeer, TrySendError, Unserved, WaitPolicy, describe,
 };
 
 /// Programs of the package's README, which the doctests compile.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use breezeway::{
     Address, AddressError, Driver, ErrorCode, HandlerTimer, Monitor, OwnedCall, ServeError,
-    ServerOptions, ServerSession, SessionListener,
+    ServerOptions, ServerSession, SessionListener, describe,
 };
 #[cfg(feature = "spans")]
 use breezeway::{CallOf, CallSpan};
@@ -172,7 +172,7 @@ impl Server {
                 Ok(session) => {
                     sessions.spawn(session.serve());
                 }
-                Err(error) => tracing::warn!(%error, "no session"),
+                Err(error) => tracing::warn!(error = %describe(&error), "no session"),
             }
         }
         // Stops sessions that are left after a drain.

@@ -43,7 +43,7 @@ pub(crate) fn of_call(error: Error) -> ClientError {
 }
 
 fn internal_error(kind: ApplicationExceptionKind, error: &Error) -> ClientError {
-    ApplicationException::new(kind, error.to_string()).into()
+    ApplicationException::new(kind, breezeway::describe(error)).into()
 }
 
 /// Converts the error of a handler, or of arguments that it cannot read.

@@ -8,12 +8,13 @@
 //! ```
 
 use std::collections::HashSet;
+use std::io;
 
 use breezeway::{Call, Peer, Server, ServerOptions};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), breezeway::Report> {
     let mut arguments = std::env::args().skip(1);
-    let address = arguments.next().ok_or("authorize ADDRESS [UID ...]")?;
+    let address = arguments.next().ok_or(io::Error::other("authorize ADDRESS [UID ...]"))?;
     let users = arguments.map(|uid| uid.parse()).collect::<Result<HashSet<u32>, _>>()?;
     let options = ServerOptions::new()
         // The first gate is the kernel's: users that may write to the socket file may connect. The

@@ -13,7 +13,7 @@ const PUSH: u32 = 0;
 const FRAME: usize = 8 * 1024 * 1024;
 const FRAMES: u64 = 100;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), breezeway::Report> {
     let (camera_end, pipeline_end) = UnixStream::pair()?;
     // Both sides may be processes of their own: each has its end of the socket.
     let pipeline = thread::spawn(move || run_pipeline(pipeline_end));
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         frame.post(PUSH)?;
     }
     drop(camera);
-    let encoded = pipeline.join().map_err(|_| "the pipeline panicked")?;
+    let encoded = pipeline.join().expect("the pipeline panicked");
     let seconds = start.elapsed().as_secs_f64();
     println!("{encoded} frames of 8 MiB in order, {:.0} a second", encoded as f64 / seconds);
     Ok(())

@@ -10,7 +10,7 @@ const FRAME: usize = 8 * 1024 * 1024;
 /// One frame is made while the viewer reads another one.
 const READY: u64 = 2 * FRAME as u64;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), breezeway::Report> {
     let (mut camera, viewer): (ExclusiveSession, ExclusiveServerSession) =
         ExclusiveSession::pair(&SessionOptions::new().prefault(READY))?;
     let viewer = std::thread::spawn(move || {
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         frame.post(PUSH)?;
     }
     drop(camera);
-    viewer.join().map_err(|_| "the viewer panicked")??;
+    viewer.join().expect("the viewer panicked")?;
     println!("space for a frame took {longest:?} at most");
     Ok(())
 }

@@ -4,7 +4,7 @@ use breezeway::Client;
 
 const GREET: u32 = 0;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), breezeway::Report> {
     let address = std::env::args().nth(1).unwrap_or("shm:/tmp/hello.sock".to_owned());
     let client = Client::connect(address)?;
     let reply = client.call(GREET, b"world")?;

@@ -6,15 +6,15 @@
 //! cargo run --example hello_client
 //! ```
 
-use breezeway::{Call, ServeError, Server};
+use breezeway::{Call, Server};
 
-fn main() -> Result<(), ServeError> {
+fn main() -> Result<(), breezeway::Report> {
     let address = std::env::args().nth(1).unwrap_or("shm:/tmp/hello.sock".to_owned());
     let server = Server::bind(address)?;
     println!("listening on {}", server.address());
-    server.serve(|call: Call<'_>| {
+    Ok(server.serve(|call: Call<'_>| {
         let name = String::from_utf8(call.request().to_vec())?;
         let greeting = format!("hello {name}, by {}", call.carrier());
         call.reply(greeting)
-    })
+    })?)
 }

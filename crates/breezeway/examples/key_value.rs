@@ -35,7 +35,7 @@ fn serve(store: &Store, call: Call<'_>) -> Handled {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), breezeway::Report> {
     let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/kv.sock".into()).parse()?;
     let server = Server::bind(&address)?;
     let (address, stopper) = (server.address(), server.stopper());
@@ -55,5 +55,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     stopper.stop();
-    Ok(serving.join().map_err(|_| "the server panicked")??)
+    Ok(serving.join().expect("the server panicked")?)
 }

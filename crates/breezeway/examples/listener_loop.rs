@@ -23,7 +23,7 @@ fn serve(session: &ServerSession, driver: &mut Driver) -> Next {
     next
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), breezeway::Report> {
     let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/all.sock".into()).parse()?;
     let mut listener = SessionListener::bind(&address, ServerOptions::new())?;
     println!("listening on {}", listener.address());

@@ -51,7 +51,7 @@ fn run(mut driver: Driver) -> io::Result<()> {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), breezeway::Report> {
     let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/mio.sock".into()).parse()?;
     let server = Server::bind(&address)?;
     let (address, stopper) = (server.address(), server.stopper());
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let driving = thread::spawn(move || run(driver));
     println!("{}", String::from_utf8(session.call(ECHO, b"driven from outside")?.to_vec())?);
     drop(session);
-    driving.join().map_err(|_| "the loop panicked")??;
+    driving.join().expect("the loop panicked")?;
     stopper.stop();
-    Ok(serving.join().map_err(|_| "the server panicked")??)
+    Ok(serving.join().expect("the server panicked")?)
 }

@@ -13,14 +13,14 @@ const ECHO: u32 = 0;
 const CALLS: usize = 100_000;
 const IN_FLIGHT: usize = 32;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), breezeway::Report> {
     let (mut client, server): (ExclusiveSession, ExclusiveServerSession) =
         ExclusiveSession::pair(&SessionOptions::new())?;
     let server = std::thread::spawn(move || server.serve(&|call: Call<'_>| call.echo()));
     println!("one at a time: {:?} per call", one_at_a_time(&mut client)? / CALLS as u32);
     println!("{IN_FLIGHT} in flight: {:?} per call", pipelined(&mut client)? / CALLS as u32);
     drop(client);
-    server.join().map_err(|_| "the server panicked")??;
+    server.join().expect("the server panicked")?;
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use breezeway::{Call, Server, ServerOptions};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), breezeway::Report> {
     let address = std::env::args().nth(1).unwrap_or("shm:/tmp/hello.sock".to_owned());
     let options = ServerOptions::new().take_over(true).drain_timeout(Duration::from_secs(30));
     let server = Server::bind_with(address, options)?;

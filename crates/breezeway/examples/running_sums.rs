@@ -11,7 +11,7 @@ use breezeway::{Address, Call, Client, Server};
 const SUMS: u32 = 0;
 const COUNT: u32 = 1;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), breezeway::Report> {
     let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/sum.sock".into()).parse()?;
     let count = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&count);
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut sum = 0u64;
         // If the client is gone, this ends with an error, and the stream with it.
         while let Some(number) = stream.receive()? {
-            sum += number.bytes().u64_le_at(0).ok_or("a number has eight bytes")?;
+            sum += number.bytes().u64_le_at(0).expect("a number has eight bytes");
             counted.fetch_add(1, Ordering::Relaxed);
             stream.send(&sum.to_le_bytes())?;
         }
@@ -38,14 +38,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let mut last = 0;
     while let Some(sum) = sums.receive()? {
-        last = sum.bytes().u64_le_at(0).ok_or("a sum has eight bytes")?;
+        last = sum.bytes().u64_le_at(0).expect("a sum has eight bytes");
     }
-    sending.join().map_err(|_| "the sender panicked")??;
+    sending.join().expect("the sender panicked")?;
     let count = client.request(COUNT).timeout(Duration::from_secs(5)).send(b"")?;
     let count = count.bytes().u64_le_at(0);
-    println!("the sum of {} numbers is {last}", count.ok_or("a count has eight bytes")?);
+    println!("the sum of {} numbers is {last}", count.expect("a count has eight bytes"));
     drop((sums, client));
     stopper.stop();
-    serving.join().map_err(|_| "the server panicked")??;
+    serving.join().expect("the server panicked")?;
     Ok(())
 }

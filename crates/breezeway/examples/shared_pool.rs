@@ -4,15 +4,13 @@
 //! cargo run --example shared_pool
 //! ```
 
-use std::error::Error;
-
-use breezeway::{Address, Call, ClientOptions, Pool, Server};
+use breezeway::{Address, Call, ClientOptions, Pool, Report, Server};
 
 const SQUARE: u32 = 0;
 const THREADS: u32 = 8;
 const CALLS: u32 = 1000;
 
-fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
+fn main() -> Result<(), Report> {
     let folder = std::env::temp_dir().join(format!("breezeway-pool-{}", std::process::id()));
     std::fs::create_dir(&folder)?;
     let address = Address::shm(folder.join("square.sock"));
@@ -32,17 +30,17 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
 
     drop(client);
     stopper.stop();
-    serving.join().map_err(|_| "the server panicked")??;
+    serving.join().expect("the server panicked")?;
     std::fs::remove_dir_all(&folder)?;
     Ok(())
 }
 
 /// One thread's work. The reply keeps its session from the pool until it is dropped.
-fn sum_of_squares(client: &Pool) -> Result<u64, Box<dyn Error + Send + Sync>> {
+fn sum_of_squares(client: &Pool) -> Result<u64, Report> {
     let mut sum = 0;
     for number in 0..CALLS {
         let reply = client.call(SQUARE, &number.to_le_bytes())?;
-        sum += reply.bytes().u64_le_at(0).ok_or("a short reply")?;
+        sum += reply.bytes().u64_le_at(0).expect("a short reply");
     }
     Ok(sum)
 }

@@ -157,7 +157,7 @@ impl FromIterator<Place> for Address {
 }
 
 /// Error returned when a string is not an address.
-#[derive(Clone, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressError {
     /// The text begins with no scheme that this version knows.

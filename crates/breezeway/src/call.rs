@@ -10,12 +10,12 @@ use std::time::Duration;
 use breezeway_os::Peer;
 use breezeway_os::memory::zeroed;
 use breezeway_proto::{ErrorCode, time_left};
+use breezeway_shm::ForeignBytes;
 use breezeway_shm::statistics::HandlerTimes;
-use breezeway_shm::{ForeignBytes, SendError};
 
 use crate::call_limit::CallLimit;
 use crate::carrier::{Body, Carrier};
-use crate::error::ReplyError;
+use crate::error::{ReplyError, SegmentError};
 use crate::message::Message;
 use crate::presence::SessionId;
 use crate::serving::Serving;
@@ -374,7 +374,8 @@ impl<'c> Call<'c> {
                 match space {
                     Some(space) => Ok(ReplySpace::owned(elsewhere, space)),
                     None => {
-                        let bytes = zeroed(len).map_err(SendError::from)?;
+                        let bytes =
+                            zeroed(len).map_err(SegmentError).map_err(ReplyError::Segment)?;
                         Ok(ReplySpace::offloaded(elsewhere, bytes))
                     }
                 }

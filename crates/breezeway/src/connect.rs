@@ -211,7 +211,7 @@ mod tests {
         let late = io::Error::new(io::ErrorKind::TimedOut, "the name was not resolved in time");
         let error = unresolved(&place, late);
         assert!(matches!(error, ConnectError::Io { .. }) && error.may_pass(), "{error}");
-        assert!(error.to_string().contains("not resolved in time"), "{error}");
+        assert!(crate::describe(&error).contains("not resolved in time"), "{error}");
         let error = unresolved(&place, breezeway_os::shortage::no_thread(Errno::AGAIN.into()));
         assert!(matches!(error, ConnectError::Thread(_)), "{error}");
         let error = unresolved(&place, io::Error::other("no such name"));

@@ -22,7 +22,7 @@ use crate::carrier::plain::Write;
 use crate::carrier::wire::{Wire, only};
 use crate::carrier::{Carrier, MemoryLink, SocketLink};
 use crate::connect;
-use crate::error::{HandshakeError, SMALLEST_SEND_BUFFER};
+use crate::error::{HandshakeError, SMALLEST_SEND_BUFFER, SegmentError, describe};
 use crate::link::Link;
 use crate::options::SessionOptions;
 use memory::OwnMemory;
@@ -83,12 +83,12 @@ fn greet(
     options: &SessionOptions,
 ) -> Result<Settled, HandshakeError> {
     let terms = Hello { go_away: true, ..options.hello(carrier) };
-    let mut own =
-        OwnMemory::create(&terms, MemoryAccount::default(), &mut ReadyControl::default())?;
+    let own = OwnMemory::create(&terms, MemoryAccount::default(), &mut ReadyControl::default());
+    let mut own = own.map_err(SegmentError)?;
     match send_greeting(wire, &terms.encode(), own.as_ref().map(OwnMemory::descriptor)) {
         // A server that refuses may have closed already; its answer can still be read.
         Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
-        Err(errno) => return Err(errno.into()),
+        Err(errno) => return Err(io::Error::from(errno).into()),
     }
     if let Some(own) = &mut own {
         // Done while the server is busy.
@@ -138,7 +138,7 @@ pub(crate) fn welcome(
         Ok(settled) => Ok(settled.on(wire)),
         Err(error) => {
             if let Some(refusal) = error.refusal() {
-                refuse(&mut wire, refusal, &error.to_string());
+                refuse(&mut wire, refusal, &describe(&error));
             }
             wire.close();
             Err(error)
@@ -171,10 +171,10 @@ impl Offer<'_> {
         }
         let mirrored = peer_terms.ring_capacity.min(LARGEST_MIRRORED_RING);
         let terms = Hello { ring_capacity: mirrored.max(offer.ring_capacity), ..offer };
-        let own = OwnMemory::create(&terms, account, ready)?;
+        let own = OwnMemory::create(&terms, account, ready).map_err(SegmentError)?;
         let agreement = Agreement { role: Role::Server, carrier, options, terms, peer_terms };
         let mut settled = agreement.settle(wire, own, fd)?;
-        send_greeting(wire, &terms.encode(), settled.descriptor())?;
+        send_greeting(wire, &terms.encode(), settled.descriptor()).map_err(io::Error::from)?;
         // Done while the client is busy.
         settled.prefault(options);
         Ok(settled)
@@ -219,9 +219,9 @@ impl Agreement<'_> {
         }
         let memory = match (own, fd) {
             (Some(own), Some(fd)) => {
-                let peer =
-                    ForeignControl::accept(fd, peer_terms.ring_capacity, peer_terms.lend_count)?;
-                let size = scm::widen_send_buffer(socket, SEND_BUFFER)?;
+                let (capacity, lends) = (peer_terms.ring_capacity, peer_terms.lend_count);
+                let peer = ForeignControl::accept(fd, capacity, lends).map_err(SegmentError)?;
+                let size = scm::widen_send_buffer(socket, SEND_BUFFER).map_err(io::Error::from)?;
                 if size < SMALLEST_SEND_BUFFER {
                     return Err(HandshakeError::SendBuffer(size));
                 }
@@ -322,6 +322,6 @@ impl From<io::Error> for HandshakeError {
             // The socket was connected a moment ago.
             return Self::Closed;
         }
-        Self::Socket(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        Self::Socket(error)
     }
 }

@@ -56,8 +56,10 @@
 //!
 //! # Errors
 //!
-//! An error's message is one line that names the remedy. Its debug form is the same line, so that
-//! `main` may return it and `unwrap` reads well.
+//! An error's message names what is wrong and the remedy; its cause is its
+//! [source](std::error::Error::source). [`describe`] returns both in one line, and a `main` that
+//! returns a [`Report`] prints it. Programs branch on [`ErrorKind`] (the method `kind` of each
+//! error) and repeat a call if `may_have_run` returns false.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 // The model checker runs a part of this crate, which needs no operating system: see
@@ -104,6 +106,7 @@ mod streaming;
 mod time;
 mod try_send;
 mod unserved;
+pub mod unstable;
 mod violation;
 mod wake;
 mod worker;
@@ -112,9 +115,7 @@ pub use address::{Address, AddressError, Place};
 /// For the crates on top.
 #[doc(hidden)]
 pub use breezeway_os::shortage;
-pub use breezeway_os::{
-    Identity, NotAStreamSocket, Peer, TrustedPeer, WaitPolicy, inherited, segment::SegmentError,
-};
+pub use breezeway_os::{Identity, NotAStreamSocket, Peer, TrustedPeer, WaitPolicy, inherited};
 #[doc(inline)]
 pub use breezeway_proto::connection::{MetadataError, Window};
 #[doc(inline)]
@@ -125,9 +126,7 @@ pub use breezeway_proto::in_flight::CallId;
 pub use breezeway_proto::{CallViolation, ErrorCode, StreamViolation};
 #[doc(inline)]
 pub use breezeway_shm::statistics::{Record as SessionStats, Totals};
-pub use breezeway_shm::{
-    ForeignBytes, ForeignReader, PayloadMemory, Shortage, Violation as MemoryViolation,
-};
+pub use breezeway_shm::{ForeignBytes, ForeignReader, PayloadMemory};
 #[doc(hidden)]
 pub use bytes::gather;
 pub use bytes::{ByteStream, MessageBytes};
@@ -141,8 +140,8 @@ pub use carrier::tls::Tls;
 pub use carrier::tls::TlsError;
 pub use client::Client;
 pub use error::{
-    CallError, ClientError, ConnectError, HandshakeError, OptionError, ReplyError, ServeError,
-    SessionError, StreamError,
+    CallError, ClientError, ConnectError, ErrorKind, HandshakeError, OptionError, ReplyError,
+    Report, SegmentError, ServeError, SessionError, Shortage, StreamError, describe,
 };
 pub use exclusive::{Batch, ExclusiveSession, Reply, RequestSpace};
 pub use foreign::ForeignConnection;
@@ -168,7 +167,7 @@ pub use slice::Slice;
 pub use spans::{CallOf, CallSpan};
 pub use try_send::TrySendError;
 pub use unserved::Unserved;
-pub use violation::Violation;
+pub use violation::{MemoryViolation, Violation};
 
 /// The programs of the package's README compile.
 #[cfg(doctest)]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use breezeway_proto::ErrorCode;
 
 use crate::call::{Call, Elsewhere, Handled, Handler};
+use crate::error::describe;
 use crate::presence::SessionId;
 use crate::reasons::panic_message;
 use crate::session::OwnedCall;
@@ -111,7 +112,7 @@ pub(crate) fn serve(call: OwnedCall, handler: &impl Handler) {
     let call = Call::offloaded(&mut elsewhere);
     // The handler sees only the call, and after a panic only its place is used.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        handler.handle(call).map_err(|error| (ErrorCode::Failed, error.to_string()))
+        handler.handle(call).map_err(|error| (ErrorCode::Failed, describe(&*error)))
     }));
     let (code, reason) = match outcome {
         Ok(Ok(_)) => (ErrorCode::Failed, "the handler did not reply".to_owned()),

@@ -12,7 +12,7 @@ use rustix::event::PollFlags;
 use crate::call::Handler;
 use crate::carrier::stream::SHORTAGE_PATIENCE;
 use crate::carrier::{Carrier, Notice};
-use crate::error::{ConnectError, HandshakeError, SessionError};
+use crate::error::{ConnectError, HandshakeError, SessionError, describe};
 use crate::handshake::{self, Agreed};
 use crate::link::Link;
 use crate::log_limit::LogLimit;
@@ -286,7 +286,8 @@ impl ExclusiveServerSession {
                 Ok(_) => {}
                 Err(error) if error.is_shortage() && self.may_retry() => {
                     if let Some(suppressed) = short.admit() {
-                        tracing::warn!(peer = ?self.peer(), %error, suppressed, "session waits");
+                        let (peer, reason) = (self.peer(), describe(&error));
+                        tracing::warn!(?peer, error = %reason, suppressed, "session waits");
                     }
                     self.pause()?;
                 }

@@ -18,14 +18,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use breezeway_os::segment::SegmentError;
+use breezeway_os::segment;
 use breezeway_os::{Waiting, clock, shortage};
 use rustix::io::dup;
 
 use crate::address::{Address, AddressError};
 use crate::call::{Handler, HandlerError};
 use crate::call_limit::CallLimit;
-use crate::error::ServeError;
+use crate::error::{SegmentError, ServeError};
 use crate::offload::{Offloading, Queue};
 use crate::options::ServerOptions;
 use crate::served::ExclusiveServerSession;
@@ -293,7 +293,7 @@ const MEMORY_OF_WORKER: usize = 3 << 20;
 fn check_memory(workers: usize) -> Result<(), SegmentError> {
     let size = MEMORY_AT_START + workers.saturating_mul(MEMORY_OF_WORKER);
     let memory = Vec::<u8>::new().try_reserve_exact(size);
-    memory.map_err(|_| SegmentError::Private { size })
+    memory.map_err(|_| SegmentError(segment::SegmentError::Private { size }))
 }
 
 /// Checks that a first session finds descriptors under the limits of this process.

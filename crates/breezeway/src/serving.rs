@@ -14,7 +14,7 @@ use breezeway_shm::{ForeignBytes, SendError};
 
 use crate::call_limit::CallLimit;
 use crate::carrier::Body;
-use crate::error::{ReplyError, SessionError};
+use crate::error::{ReplyError, SegmentError, SessionError};
 use crate::link::{Flush, Link, OwnedBody};
 use crate::message::Message;
 use crate::reasons::short_reason;
@@ -74,14 +74,17 @@ impl Serving<'_> {
     #[cold]
     fn reply_later(&mut self, body: Body<'_>, error: SendError) -> Result<(), ReplyError> {
         if !matches!(error, SendError::NoMemory { until: Some(_), .. }) {
-            return Err(error.into());
+            return Err(ReplyError::of_send(error));
         }
         let body = match body {
             Body::Bytes(bytes) => OwnedBody::Private(
-                ForeignBytes::stable(bytes).try_to_vec().map_err(SendError::from)?,
+                ForeignBytes::stable(bytes)
+                    .try_to_vec()
+                    .map_err(SegmentError)
+                    .map_err(ReplyError::Segment)?,
             ),
             Body::Received => OwnedBody::Received(Message::plain(self.link_mut().detach())),
-            Body::Space => return Err(error.into()),
+            Body::Space => return Err(ReplyError::of_send(error)),
         };
         self.keep(body)
     }
@@ -151,7 +154,7 @@ impl Serving<'_> {
             ) => {
                 let short = if code == ErrorCode::NoMemory {
                     let refused = match &error {
-                        ReplyError::Segment(error) => Some(error),
+                        ReplyError::Segment(error) => Some(&error.0),
                         _ => None,
                     };
                     short_reason(refused).as_bytes()
@@ -165,6 +168,6 @@ impl Serving<'_> {
     }
 
     fn publish(&mut self, head: Head, reason: &[u8]) -> Result<(), ReplyError> {
-        Ok(self.link_mut().send(head, Body::Bytes(reason))?)
+        self.link_mut().send(head, Body::Bytes(reason)).map_err(ReplyError::of_send)
     }
 }

@@ -4,6 +4,7 @@
 //! is limited, and one client cannot occupy all of them, with any number of sessions: a client
 //! receives one more thread if it has fewer than are left.
 
+use crate::error::describe;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::IpAddr;
@@ -199,7 +200,7 @@ impl StreamThreads {
         // the handler did not fail. The handler shares only the stream with this function.
         let last = stream.last_handle();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            (self.handler)(method, stream).map_err(|error| error.to_string())
+            (self.handler)(method, stream).map_err(|error| describe(&*error))
         }));
         let failure = match outcome {
             Ok(Ok(())) => {

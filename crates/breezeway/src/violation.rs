@@ -1,7 +1,7 @@
 //! Violations by a peer, which end the session.
 
 use breezeway_proto::{self as proto, CallViolation, StreamViolation};
-use breezeway_shm::Violation as MemoryViolation;
+use breezeway_shm as shm;
 use thiserror::Error;
 
 /// A rule of the protocol that the peer broke, which ends the session.
@@ -18,6 +18,11 @@ pub enum Violation {
     #[error(transparent)]
     Memory(#[from] MemoryViolation),
 }
+
+/// A rule of shared memory that the peer broke. Its text names the rule and the numbers found.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct MemoryViolation(pub(crate) shm::Violation);
 
 impl From<proto::Violation> for Violation {
     fn from(violation: proto::Violation) -> Self {

@@ -26,7 +26,7 @@ use breezeway_shm::statistics::{Description, Field, Meter, WaitsFor};
 
 use crate::call::Handler;
 use crate::carrier::Notice;
-use crate::error::SessionError;
+use crate::error::{SessionError, describe};
 use crate::log_limit::LogLimit;
 use crate::presence::Hooks;
 use crate::served::{ExclusiveServerSession, Progress};
@@ -332,8 +332,8 @@ impl Worker {
                 Ok(Progress::Closed) => self.end(token, Ok(())),
                 Err(error) if error.is_shortage() && slot.session.may_retry() => {
                     if let Some(suppressed) = self.short.admit() {
-                        let peer = slot.session.peer();
-                        tracing::warn!(?peer, %error, suppressed, "session waits");
+                        let (peer, reason) = (slot.session.peer(), describe(&error));
+                        tracing::warn!(?peer, error = %reason, suppressed, "session waits");
                     }
                     self.pause(token);
                 }
@@ -387,9 +387,11 @@ impl Worker {
             Ok(()) => tracing::debug!(?peer, "session closed"),
             Err(error) => {
                 match self.broken.admit() {
-                    Some(0) => tracing::warn!(?peer, %error, "session ended"),
-                    Some(suppressed) => tracing::warn!(?peer, %error, suppressed, "session ended"),
-                    None => tracing::debug!(?peer, %error, "session ended"),
+                    Some(0) => tracing::warn!(?peer, error = %describe(&error), "session ended"),
+                    Some(suppressed) => {
+                        tracing::warn!(?peer, error = %describe(&error), suppressed, "session ended")
+                    }
+                    None => tracing::debug!(?peer, error = %describe(&error), "session ended"),
                 }
                 slot.presence.fails(error);
             }

@@ -17,7 +17,7 @@ use weather::{Reading, Summary, SummaryView};
 
 const SUMMARIZE: u32 = 0;
 
-fn main() -> Result<(), HandlerError> {
+fn main() -> Result<(), breezeway::Report> {
     let (mut client, server): (ExclusiveSession, ExclusiveServerSession) =
         ExclusiveSession::pair(&SessionOptions::new())?;
     let server = std::thread::spawn(move || server.serve(&summarize));
@@ -33,7 +33,7 @@ fn main() -> Result<(), HandlerError> {
     println!("{}: {:.2} °C on average", summary.station, summary.mean_celsius);
 
     drop(client);
-    server.join().map_err(|_| "the server panicked")??;
+    server.join().expect("the server panicked")?;
     Ok(())
 }
 

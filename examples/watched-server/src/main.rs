@@ -6,7 +6,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-use std::error::Error;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
@@ -17,7 +16,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
 /// Seconds up to which handlers are counted together.
 const BUCKETS: [f64; 10] = [1e-7, 3e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0];
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), breezeway::Report> {
     let mut arguments = std::env::args().skip(1);
     let address = arguments.next().unwrap_or("shm:/tmp/hello.sock".to_owned());
     let listener = arguments.next().unwrap_or("127.0.0.1:9185".to_owned());

@@ -1,5 +1,6 @@
 //! Hostile sessions by the thousand, while an honest client measures.
 
+use breezeway::describe;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -227,7 +228,7 @@ fn attack(engine: Engine, seed: u64, options: &Options) -> Result<String, Failur
     if verdict.is_err() || !failures.is_empty() || attacked.is_err() {
         suspects.extend(&failures);
         let said = stage.process.said();
-        let harmed = attacked.err().map(|error| error.to_string()).unwrap_or_default();
+        let harmed = attacked.err().map(|error| describe(&*error)).unwrap_or_default();
         let smallest = shrink(engine, seed, &suspects).unwrap_or_default();
         return Err(format!(
             "{}: {verdict:?} {harmed}\nopen sessions {suspects:?}, of them the server did \

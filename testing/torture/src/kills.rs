@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use breezeway::ExclusiveSession;
+use breezeway::{ExclusiveSession, describe};
 use breezeway_adversary::Chance;
 use clap::ValueEnum;
 use rustix::process::{Pid, Signal, getpid, kill_process, set_parent_process_death_signal};
@@ -403,7 +403,7 @@ fn kill_servers(engine: Engine, kills: u64, chance: &mut Chance) -> Result<Heard
         let error = error.ok_or("the server dies some day")?;
         let is_reconnecting =
             matches!(error.downcast_ref(), Some(breezeway_shmipc::ConnectError::NoSession { .. }));
-        let error = error.to_string();
+        let error = describe(&*error);
         if error.contains("came back changed") || start.elapsed() > PATIENCE {
             return Err(format!("kill {number} in {step:?}: {error}").into());
         }

@@ -49,7 +49,7 @@ fn main() -> std::process::ExitCode {
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("torture: {error}");
+            eprintln!("torture: {}", breezeway::describe(&*error));
             std::process::ExitCode::FAILURE
         }
     }

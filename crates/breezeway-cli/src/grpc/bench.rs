@@ -1,9 +1,9 @@
 //! `breezeway bench --protocol grpc`.
 
+use breezeway::describe;
 use breezeway_grpc::Endpoint;
 use breezeway_measure::load::{Load, Measurement, awaited};
 use breezeway_measure::pattern;
-use breezeway_measure::process::describe;
 use clap::ValueEnum;
 use tonic::body::Body;
 use tonic::client::GrpcService;

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use breezeway::{CallError, ExclusiveSession, SessionOptions};
+use breezeway::{CallError, ExclusiveSession, SessionOptions, describe};
 
 use crate::support::{Folder, PATIENCE, Running, Serve, breezeway, is_one_line_of_failure};
 
@@ -50,7 +50,7 @@ fn segment_above_file_size_limit_fails_one_call() {
     // The reply waits for memory, which never comes.
     let error = session.call(0, &vec![7; 20 << 20]).unwrap_err();
     let CallError::Failed { .. } = &error else { panic!("{error:?}") };
-    assert!(error.to_string().contains("RLIMIT_FSIZE"), "{error}");
+    assert!(describe(&error).contains("RLIMIT_FSIZE"), "{error}");
     let other = ExclusiveSession::connect(&serve.folder.address());
     assert_eq!(other.unwrap().call(0, b"other").unwrap().to_vec(), b"other");
     assert_eq!(session.call(0, b"again").unwrap().to_vec(), b"again");
@@ -63,7 +63,7 @@ fn reply_above_address_space_limit_fails_one_call() {
     let options = SessionOptions::new().cap(512 << 20);
     let mut session = ExclusiveSession::connect_with(&serve.folder.address(), &options).unwrap();
     let error = session.call(0, &vec![7; 400 << 20]).unwrap_err();
-    assert!(error.to_string().contains("RLIMIT_AS"), "{error}");
+    assert!(describe(&error).contains("RLIMIT_AS"), "{error}");
     let other = ExclusiveSession::connect(&serve.folder.address());
     assert_eq!(other.unwrap().call(0, b"other").unwrap().to_vec(), b"other");
 }
@@ -162,7 +162,7 @@ fn request_above_address_space_limit_fails_one_call() {
         let mut session = ExclusiveSession::connect_with(address, &options).unwrap();
         let len = if carrier == "shm" { 300 << 20 } else { 450 << 20 };
         let error = session.call(0, &vec![7; len]).map(drop).unwrap_err();
-        assert!(error.to_string().contains("RLIMIT_AS"), "{carrier}: {error}");
+        assert!(describe(&error).contains("RLIMIT_AS"), "{carrier}: {error}");
         assert_eq!(session.call(0, b"again").unwrap().to_vec(), b"again", "{carrier}");
         let mut other = ExclusiveSession::connect(address).unwrap();
         assert_eq!(other.call(0, b"other").unwrap().to_vec(), b"other", "{carrier}");

@@ -27,7 +27,7 @@ pub(crate) fn status_of(error: &StreamError) -> Status {
         StreamError::Session(_) => Code::Unavailable,
         _ => Code::Internal,
     };
-    Status::new(code, error.to_string())
+    Status::new(code, breezeway::describe(error))
 }
 
 /// Reads and drops the rest of a stream until the peer has ended it, so that it can send

@@ -120,7 +120,8 @@ where
     pub(crate) async fn send(mut self, mut send: SendHalf, broken: Arc<OnceLock<Status>>) {
         let outcome = std::future::poll_fn(|cx| self.poll_send(cx, &mut send)).await;
         if let Err(error) = outcome {
-            tracing::debug!(%error, "the rest of a request is not sent");
+            let reason = breezeway::describe(&error);
+            tracing::debug!(error = reason, "the rest of a request is not sent");
             if matches!(&error, StreamError::Session(cause) if cause.session_goes_on()) {
                 let _ = broken.set(status_of(&error));
                 send.reset(ErrorCode::Cancelled);

@@ -145,7 +145,8 @@ impl Responding {
     fn poll_rest(&mut self, cx: &mut Context<'_>, send: &mut SendHalf) -> Poll<()> {
         self.poll_pieces(cx, send).map(|sent| {
             if let Err(error) = sent {
-                tracing::debug!(%error, "the rest of a response is not sent");
+                let reason = breezeway::describe(&error);
+                tracing::debug!(error = reason, "the rest of a response is not sent");
             }
         })
     }

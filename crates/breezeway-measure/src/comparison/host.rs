@@ -5,8 +5,9 @@ use std::process::Command;
 
 use super::plan::{Carrier, FLOOR, Pattern, Plan, Row, STREAMS, Series, Service, THREADS};
 use crate::machine::Cpus;
-use crate::process::{Server, describe};
+use crate::process::Server;
 use crate::{Failure, Wait};
+use breezeway::describe;
 
 /// Prefix of the names of settings in the environment.
 const SETTINGS: &[u8] = b"BREEZEWAY_";

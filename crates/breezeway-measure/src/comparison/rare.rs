@@ -15,7 +15,8 @@ use super::others::{Reading, Usage};
 use super::plan::{Plan, Settings};
 use super::sweep::{PATIENCE, Step, number};
 use crate::Failure;
-use crate::process::{Interrupt, Server, describe, json};
+use crate::process::{Interrupt, Server, json};
+use breezeway::describe;
 use breezeway_os::cpu;
 
 pub use results::{Rare, RareFigures, RareSide, RatioOfMedians};

@@ -9,7 +9,8 @@ use super::host::{self, Host};
 use super::others::{Reading, Usage};
 use super::plan::{Carrier, Pattern, Plan, Row};
 use crate::Failure;
-use crate::process::{Interrupt, Server, describe, json};
+use crate::process::{Interrupt, Server, json};
+use breezeway::describe;
 
 /// Time beyond the planned one after which a measurement counts as failed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use breezeway::describe;
 use breezeway_os::{clock, cpu};
 
 use super::partner::{Job, Kind, Partner, Partners, Variant};
@@ -13,7 +14,6 @@ use super::socket::Receive;
 use super::{SharedLines, futex, line, socket, touched};
 use crate::Failure;
 use crate::machine::Cpus;
-use crate::process::describe;
 use crate::report::floor::{Report, Row};
 use crate::statistics::grouped;
 

@@ -122,7 +122,10 @@ async fn connect(to: Arc<To>, has_hung: bool) -> Line {
     loop {
         match Line::connect(&to, has_hung).await {
             Ok(line) => return line,
-            Err(error) => tracing::debug!(instance = &*to.name, %error, "cannot be reached"),
+            Err(error) => {
+                let reason = breezeway::describe(&error);
+                tracing::debug!(instance = &*to.name, error = reason, "cannot be reached");
+            }
         }
         sleep(pause).await;
         pause = (pause * 2).min(longest);

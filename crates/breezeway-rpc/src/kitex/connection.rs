@@ -28,7 +28,7 @@ pub(super) fn serve_connection(
 ) {
     let peer = connection.peer().clone();
     if let Err(error) = serve_requests(services, connection, client) {
-        tracing::warn!(?peer, %error, "a Thrift client is refused");
+        tracing::warn!(?peer, error = %breezeway::describe(&error), "a Thrift client is refused");
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn serve(
     };
     if oneway {
         if let Err(error) = outcome {
-            tracing::warn!(%error, "a oneway call failed");
+            tracing::warn!(error = %breezeway::describe(&error), "a oneway call failed");
         }
         return None;
     }

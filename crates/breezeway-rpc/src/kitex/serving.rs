@@ -74,7 +74,7 @@ impl Served {
         let told = self.told(outcome, context);
         told.or_else(|error| self.exception(self.header(None), error)).unwrap_or_else(|error| {
             // The client's own name and a short message always fit.
-            tracing::error!(%error, "a reply cannot be written");
+            tracing::error!(error = %breezeway::describe(&error), "a reply cannot be written");
             Vec::new()
         })
     }

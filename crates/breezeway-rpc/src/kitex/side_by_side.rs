@@ -140,8 +140,9 @@ impl Connection {
         None
     }
 
-    fn refuse(&self, error: &dyn std::error::Error) {
-        tracing::warn!(peer = ?self.peer, %error, "a Thrift client is refused");
+    fn refuse(&self, error: &(dyn std::error::Error + 'static)) {
+        let reason = breezeway::describe(error);
+        tracing::warn!(peer = ?self.peer, error = reason, "a Thrift client is refused");
     }
 
     fn serve(&self, message: Message) {

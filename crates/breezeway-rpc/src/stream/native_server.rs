@@ -89,7 +89,7 @@ impl Replies {
             return self.half.reset(ErrorCode::DeadlinePassed);
         }
         if let Err(error) = self.finish(ended) {
-            let words = error.to_string();
+            let words = breezeway::describe(&error);
             if self.finish(Ended::Failed(error)).is_err() {
                 tracing::debug!(error = words, "a stream's client is gone before its end");
             }

@@ -7,7 +7,9 @@ use std::sync::Mutex;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use breezeway::{Address, ExclusiveSession, Pool, ServeError, ServerOptions, Stopper, TrustedPeer};
+use breezeway::{
+    Address, ExclusiveSession, Pool, ServeError, ServerOptions, Stopper, TrustedPeer, describe,
+};
 use breezeway_rpc::thrift::{Encode, ExceptionKind, to_vec};
 use breezeway_rpc::{
     CallOptions, Channel, Context, Error, Method, Server, Service, ThriftClient, ThriftFraming,
@@ -129,7 +131,7 @@ fn damaged() -> impl Strategy<Value = Sent> {
 
 /// Returns the client's result: the bytes of a reply, or the text of an error.
 fn told(session: &mut ExclusiveSession, (method, bytes): &Sent) -> Result<Vec<u8>, String> {
-    let reply = session.call(*method, bytes).map_err(|error| format!("{error:?}"))?;
+    let reply = session.call(*method, bytes).map_err(|error| describe(&error))?;
     Ok(reply.to_vec())
 }
 
@@ -360,7 +362,7 @@ fn failures<C: Channel>(then: fn() -> Then, client: impl Fn(&Running) -> C, expe
             if let Then::Cheat(_) = then() {
                 assert!(library.find("kept".to_owned()).is_err());
             }
-            let words = library.find(title.to_owned()).unwrap_err().to_string();
+            let words = describe(&library.find(title.to_owned()).unwrap_err());
             assert!(words.contains(expected), "{carrier}: {words}");
             assert_eq!(library.count().unwrap(), 7);
         }

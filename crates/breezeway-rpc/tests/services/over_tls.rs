@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use breezeway::{
     Address, CallError, Carrier, ConnectError, HandshakeError, ServerOptions, SessionOptions,
-    Stopper, Tls, TlsError,
+    Stopper, Tls, TlsError, describe,
 };
 use breezeway_rpc::thrift::{ApplicationException, ExceptionKind};
 use breezeway_rpc::{
@@ -356,7 +356,7 @@ fn client_without_certificate_gets_certificate_required() {
     let running = Running::new(all.server());
     for _ in 0..20 {
         for error in failures(&running.address, &all.nobody()) {
-            assert!(error.to_string().contains("certificate_required"), "{error}");
+            assert!(describe(&error).contains("certificate_required"), "{error}");
             // The server has read nothing of a connection that it refuses.
             assert!(!error.may_have_run(), "{error}");
         }

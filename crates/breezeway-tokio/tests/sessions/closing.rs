@@ -1,5 +1,6 @@
 //! Sessions that close while the peer has not taken all that was sent.
 
+use breezeway::describe;
 use breezeway_tokio::{CallError, Incoming, Session, SessionOptions};
 
 use crate::support::{on_both_runtimes, soon};
@@ -50,7 +51,7 @@ fn closing_a_channel_ends_waits_of_other_tasks() {
                 matches!(&error, CallError::EndedBy(end) if matches!(**end, CallError::ClosedHere))
             );
         }
-        let error = soon(receive).await.unwrap().unwrap_err().to_string();
+        let error = describe(&soon(receive).await.unwrap().unwrap_err());
         assert!(error.contains("this side has closed the session"), "{error}");
         assert!(soon(server.accept()).await.unwrap().is_none(), "in order");
         let (_channel, server) = Session::pair(&SessionOptions::new()).await.unwrap();

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
-use breezeway::Place;
+use breezeway::{Place, describe};
 use breezeway_adversary::Connection;
 use breezeway_adversary::native::frame::{Header, greet};
 use breezeway_adversary::stopwatch::eventually;
@@ -56,7 +56,7 @@ pub(crate) fn call_short_of_memory(address: &Address) {
 
 #[track_caller]
 fn names_the_limit(error: &CallError) {
-    let text = error.to_string();
+    let text = describe(error);
     assert!(text.contains("RLIMIT_AS") && text.contains(&format!("{HUGE} bytes")), "{text}");
 }
 

@@ -1,5 +1,6 @@
 //! Peers by hand that misuse the session socket, or fill it within the rules.
 
+use breezeway::describe;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -129,7 +130,7 @@ fn call_of_server_that_sends_its_own_end_and_dies_fails() {
                 });
                 let options = SessionOptions::new().wait(wait).handshake_timeout(PATIENCE);
                 let shared = soon(Session::from_socket(honest.into(), &options)).await.unwrap();
-                let error = soon(shared.call(0, b"x")).await.map(drop).unwrap_err().to_string();
+                let error = describe(&soon(shared.call(0, b"x")).await.map(drop).unwrap_err());
                 assert!(error.contains("not sealed"), "{wait:?}, {segments}: {error}");
                 soon(serving).await.unwrap();
             }

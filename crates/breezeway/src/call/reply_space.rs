@@ -9,7 +9,7 @@ use breezeway_shm::{Filling, ForeignBytes, SendError};
 use super::Asked::{Here, Offloaded};
 use super::{Call, Elsewhere, Handled, Replied, replied};
 use crate::carrier::Body;
-use crate::error::ReplyError;
+use crate::error::{ReplyError, SegmentError};
 use crate::link::OwnedBody;
 use crate::serving::Serving;
 use crate::session::OwnedSpace;
@@ -50,10 +50,10 @@ impl<'c> ReplySpace<'c> {
     ) -> Result<Self, ReplyError> {
         match error {
             SendError::NoMemory { until: Some(_), .. } => {
-                let bytes = zeroed(len).map_err(SendError::from)?;
+                let bytes = zeroed(len).map_err(SegmentError).map_err(ReplyError::Segment)?;
                 Ok(Self(Space::Kept(Box::new((serving, bytes)))))
             }
-            error => Err(error.into()),
+            error => Err(ReplyError::of_send(error)),
         }
     }
 

@@ -94,7 +94,7 @@ impl From<SocketError> for LinkError {
 
 impl From<MemoryViolation> for LinkError {
     fn from(violation: MemoryViolation) -> Self {
-        Self::Violation(violation.into())
+        Self::Violation(crate::violation::MemoryViolation(violation).into())
     }
 }
 

@@ -3,19 +3,21 @@
 use std::io;
 use std::sync::Arc;
 
-use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::advice;
 use breezeway_proto::in_flight::CallId;
 use breezeway_proto::{ErrorCode, printable};
-use breezeway_shm::{SendError, Shortage, SocketError};
+use breezeway_shm::{SendError, SocketError};
 use thiserror::Error;
 
+use super::kind::{self, ErrorKind};
+use super::memory::{SegmentError, Shortage};
 use super::texts::{BROKEN_PROTOCOL, ENDED_BY_TLS, SPACE_OF_ANOTHER_SESSION, too_much_metadata};
+use crate::carrier::LinkError;
 use crate::carrier::tls::TlsError;
 use crate::violation::Violation;
 
 /// Error returned when a call, or another use of a session, fails.
-#[derive(Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// The server's handler answered with an error. The session stays usable.
@@ -40,7 +42,7 @@ pub enum CallError {
         cap: usize,
     },
     /// Payload memory for the message is short. The session stays usable.
-    #[error("{}", SendError::NoMemory { len: *len, shortage: *shortage, until: None })]
+    #[error("{}", SendError::NoMemory { len: *len, shortage: shortage.0, until: None })]
     NoMemory {
         /// The message's length.
         len: usize,
@@ -71,19 +73,19 @@ pub enum CallError {
     #[error("the peer died")]
     PeerDied,
     /// The peer broke a rule of the protocol, which ended the session.
-    #[error("{BROKEN_PROTOCOL}: {0}")]
-    Violation(Violation),
+    #[error("{BROKEN_PROTOCOL}")]
+    Violation(#[source] Violation),
     /// This process lacks a resource that the server's next segment or message takes: open files or
     /// memory. The session stays usable; the replies of all calls in flight are given up.
-    #[error("the reply cannot be received: {0}")]
-    Shortage(SegmentError),
+    #[error("the reply cannot be received")]
+    Shortage(#[source] SegmentError),
     /// The session socket failed, which ended the session.
-    #[error("the session socket failed, which ended the session: {0}{advice}", advice = advice(.0))]
-    Io(io::Error),
+    #[error("the session socket failed, which ended the session{advice}", advice = advice(.0))]
+    Io(#[source] io::Error),
     /// TLS has ended the session: the bytes were changed in transit, or the server reported an
     /// error.
-    #[error("{ENDED_BY_TLS}: {0}")]
-    Tls(TlsError),
+    #[error("{ENDED_BY_TLS}")]
+    Tls(#[source] TlsError),
     /// An earlier error ended the session.
     #[error("an earlier error ended the session; open another one")]
     Ended,
@@ -94,11 +96,11 @@ pub enum CallError {
     #[error("{}", SocketError::Forked)]
     Forked,
     /// The error that has ended a session shared by threads or tasks.
-    #[error("{0}")]
+    #[error(transparent)]
     EndedBy(Arc<CallError>),
     /// The session had ended before: the call was not sent.
-    #[error("not sent, as the session has ended: {0}")]
-    NotSent(Arc<CallError>),
+    #[error("not sent, as the session has ended")]
+    NotSent(#[source] Arc<CallError>),
     /// The server serves the requests that it has and accepts no new ones. The session stays
     /// usable.
     #[error("the server takes nothing new, as it is about to end; connect to its successor")]
@@ -118,14 +120,35 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// Returns the kind of the error, to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Failed { code, .. } => ErrorKind::of_code(*code),
+            Self::DeadlinePassed => ErrorKind::Deadline,
+            Self::TooLarge { .. } | Self::TooMuchMetadata { .. } => ErrorKind::TooLarge,
+            Self::NoMemory { .. } | Self::TooManyInFlight(_) | Self::Shortage(_) => {
+                ErrorKind::Shortage
+            }
+            Self::Segment(error) => error.kind(),
+            Self::RepliesPending(_)
+            | Self::NothingInFlight
+            | Self::SpaceOfAnotherSession
+            | Self::Forked => ErrorKind::InvalidUse,
+            Self::Closed | Self::ClosedHere | Self::Ended => ErrorKind::Closed,
+            Self::PeerDied => ErrorKind::Died,
+            Self::Violation(_) => ErrorKind::Violation,
+            Self::Io(error) => ErrorKind::of_io(error),
+            Self::Tls(error) => error.kind(),
+            Self::EndedBy(end) | Self::NotSent(end) => end.kind(),
+            Self::GoingAway => ErrorKind::GoingAway,
+        }
+    }
+
     /// Returns true if the server may have served the call, or a part of it. Otherwise the call can
     /// be repeated without running twice, on another session if this one has ended.
     pub fn may_have_run(&self) -> bool {
         match self {
-            Self::Failed { code, .. } => !matches!(
-                code,
-                ErrorCode::NoSuchMethod | ErrorCode::Refused | ErrorCode::Overloaded
-            ),
+            Self::Failed { code, .. } => kind::may_have_run(*code),
             Self::TooLarge { .. }
             | Self::NoMemory { .. }
             | Self::Segment(_)
@@ -190,14 +213,17 @@ impl From<Violation> for CallError {
     }
 }
 
-impl From<SendError> for CallError {
-    fn from(error: SendError) -> Self {
+impl CallError {
+    /// Converts the error of a message that was not sent.
+    pub(crate) fn of_send(error: SendError) -> Self {
         match error {
             SendError::Full { unconsumed, .. } => Self::TooManyInFlight(unconsumed),
             SendError::TooLarge { len, cap } => Self::TooLarge { len, cap },
-            SendError::NoMemory { len, shortage, .. } => Self::NoMemory { len, shortage },
-            SendError::Segment(error) => Self::Segment(error),
-            SendError::Socket(error) => error.into(),
+            SendError::NoMemory { len, shortage, .. } => {
+                Self::NoMemory { len, shortage: Shortage(shortage) }
+            }
+            SendError::Segment(error) => Self::Segment(SegmentError(error)),
+            SendError::Socket(error) => LinkError::from(error).into(),
         }
     }
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use breezeway_os::shortage::advice;
 use thiserror::Error;
 
-use super::{HandshakeError, OptionError};
+use super::{ErrorKind, HandshakeError, OptionError, describe};
 use crate::address::{AddressError, Place};
 use crate::carrier::tls::TlsError;
 
 /// Error returned when a client gets no session.
-#[derive(Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// The address is malformed.
@@ -43,7 +43,7 @@ pub enum ConnectError {
     #[error("no server at {0}: no process listens there; start the server first")]
     Refused(Place),
     /// The host's name has no address.
-    #[error("no server at {place}: cannot find the host: {source}")]
+    #[error("no server at {place}: cannot find the host")]
     NoSuchHost {
         /// Place where a server was expected.
         place: Place,
@@ -62,16 +62,16 @@ pub enum ConnectError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The hello failed, or TLS's handshake before it.
-    #[error("handshake: {0}")]
+    #[error(transparent)]
     Handshake(#[from] HandshakeError),
     /// None of the address's places works.
     #[error("no place of the address works:{}", list(.0))]
     NoPlace(Vec<(Place, ConnectError)>),
     /// The thread to connect on could not be started.
-    #[error("cannot connect: {0}")]
-    Thread(io::Error),
+    #[error("cannot connect")]
+    Thread(#[source] io::Error),
     /// Another error of the kernel.
-    #[error("cannot connect to {place}: {source}{}", advice(source))]
+    #[error("cannot connect to {place}{}", advice(source))]
     Io {
         /// Place where a server was expected.
         place: Place,
@@ -81,6 +81,28 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
+    /// Returns the kind of the error, to branch on. If no place of an address works, the kind is
+    /// that of the first place, which the address prefers.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Address(_) | Self::Option(_) => ErrorKind::InvalidUse,
+            Self::NoSocket(_)
+            | Self::NotListening(_)
+            | Self::NotASocket(_)
+            | Self::Refused(_)
+            | Self::NoSuchHost { .. } => ErrorKind::Unreachable,
+            Self::Permission(_) => ErrorKind::Refused,
+            Self::NotAccepting { .. } => ErrorKind::Deadline,
+            Self::Tls(error) => error.kind(),
+            Self::Handshake(error) => error.kind(),
+            Self::NoPlace(failures) => {
+                failures.first().map_or(ErrorKind::Unreachable, |(_, error)| error.kind())
+            }
+            Self::Thread(_) => ErrorKind::Shortage,
+            Self::Io { source, .. } => ErrorKind::of_io(source),
+        }
+    }
+
     /// Returns true if a later attempt may succeed: the server is about to start, or to restart.
     pub fn may_pass(&self) -> bool {
         match self {
@@ -99,5 +121,5 @@ impl ConnectError {
 
 /// Lists each place with its error.
 fn list(failures: &[(Place, ConnectError)]) -> String {
-    failures.iter().map(|(place, error)| format!(" {place} ({error});")).collect()
+    failures.iter().map(|(place, error)| format!(" {place} ({});", describe(error))).collect()
 }

@@ -1,14 +1,15 @@
 //! Error of the handshake.
 
 use std::borrow::Cow;
+use std::io;
 use std::time::Duration;
 
-use breezeway_os::segment::SegmentError;
+use breezeway_os::segment;
 use breezeway_os::shortage::advice;
 use breezeway_proto::hello::{HelloError, Refusal};
-use rustix::io::Errno;
 use thiserror::Error;
 
+use super::{ErrorKind, SegmentError};
 use crate::carrier::tls::TlsError;
 use crate::carrier::{Carrier, LinkError};
 
@@ -88,11 +89,29 @@ pub enum HandshakeError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The socket failed.
-    #[error("session socket: {0}{advice}", advice = advice(&(*.0).into()))]
-    Socket(#[from] Errno),
+    #[error("the session socket failed{advice}", advice = advice(.0))]
+    Socket(#[source] io::Error),
 }
 
 impl HandshakeError {
+    /// Returns the kind of the error, to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Hello(_) | Self::Descriptors(_) | Self::ClientRefuses => ErrorKind::Violation,
+            Self::Segment(error) => error.kind(),
+            Self::Carrier(_) | Self::Service { .. } => ErrorKind::InvalidUse,
+            Self::Refused { status, .. } => {
+                let is_short = [Refusal::Busy as u32, Refusal::NoMemory as u32].contains(status);
+                if is_short { ErrorKind::Shortage } else { ErrorKind::Refused }
+            }
+            Self::Closed => ErrorKind::Died,
+            Self::Timeout(_) => ErrorKind::Deadline,
+            Self::PushedOut | Self::OpenFiles | Self::SendBuffer(_) => ErrorKind::Shortage,
+            Self::Tls(error) => error.kind(),
+            Self::Socket(error) => ErrorKind::of_io(error),
+        }
+    }
+
     /// Returns true if this side lacks a resource, which is not the peer's fault.
     pub(crate) fn is_shortage(&self) -> bool {
         match self {
@@ -104,7 +123,7 @@ impl HandshakeError {
 
     /// Returns true if clients hold as much memory as the limits allow.
     pub(crate) fn is_memory_limit(&self) -> bool {
-        matches!(self, Self::Segment(SegmentError::Limit { .. }))
+        matches!(self, Self::Segment(SegmentError(segment::SegmentError::Limit { .. })))
     }
 
     /// Returns true if a later attempt may succeed: the server ended during the handshake, hangs,
@@ -129,7 +148,9 @@ impl HandshakeError {
             | Self::Tls(_)
             | Self::Socket(_) => None,
             Self::Segment(error) if error.is_shortage() => Some(Refusal::NoMemory),
-            Self::Segment(SegmentError::Call { .. }) => Some(Refusal::NoMemory),
+            Self::Segment(SegmentError(segment::SegmentError::Call { .. })) => {
+                Some(Refusal::NoMemory)
+            }
             _ => Some(Refusal::Violation),
         }
     }
@@ -139,7 +160,7 @@ impl From<LinkError> for HandshakeError {
     fn from(error: LinkError) -> Self {
         match error {
             LinkError::Tls(error) => Self::Tls(error),
-            LinkError::Io(errno) => Self::Socket(errno),
+            LinkError::Io(errno) => Self::Socket(errno.into()),
             _ => Self::Closed,
         }
     }

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Error returned for an option outside its range, with its name, its value and the allowed values,
 /// as in `ring_capacity = 7 is not a power of two in 8..=65536`.
-#[derive(Clone, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{option} = {value} is not {allowed}")]
 pub struct OptionError {
     option: &'static str,

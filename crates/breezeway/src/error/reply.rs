@@ -1,14 +1,15 @@
 //! Error of a reply.
 
-use breezeway_os::segment::SegmentError;
-use breezeway_shm::{SendError, Shortage};
+use breezeway_shm::SendError;
 use thiserror::Error;
 
-use super::SessionError;
+use super::memory::{SegmentError, Shortage};
 use super::texts::{SPACE_OF_ANOTHER_SESSION, too_much_metadata};
+use super::{ErrorKind, SessionError};
+use crate::carrier::LinkError;
 
 /// Error returned when a handler could not reply.
-#[derive(Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReplyError {
     /// The reply is larger than the session allows; the client's call fails.
@@ -20,7 +21,7 @@ pub enum ReplyError {
         cap: usize,
     },
     /// Payload memory for the reply is short; the client's call fails.
-    #[error("{}", SendError::NoMemory { len: *len, shortage: *shortage, until: None })]
+    #[error("{}", SendError::NoMemory { len: *len, shortage: shortage.0, until: None })]
     NoMemory {
         /// The reply's length.
         len: usize,
@@ -58,14 +59,32 @@ pub enum ReplyError {
     Forked,
 }
 
-impl From<SendError> for ReplyError {
-    fn from(error: SendError) -> Self {
+impl ReplyError {
+    /// Returns the kind of the error, to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::TooLarge { .. } | Self::TooMuchMetadata { .. } => ErrorKind::TooLarge,
+            Self::NoMemory { .. } => ErrorKind::Shortage,
+            Self::Segment(error) => error.kind(),
+            Self::SpaceOfAnotherSession | Self::Forked => ErrorKind::InvalidUse,
+            Self::Full { .. } => ErrorKind::Violation,
+            Self::Session(error) => error.kind(),
+            Self::SessionEnded => ErrorKind::Closed,
+        }
+    }
+}
+
+impl ReplyError {
+    /// Converts the error of a message that was not sent.
+    pub(crate) fn of_send(error: SendError) -> Self {
         match error {
             SendError::Full { unconsumed, .. } => Self::Full { unconsumed },
             SendError::TooLarge { len, cap } => Self::TooLarge { len, cap },
-            SendError::NoMemory { len, shortage, .. } => Self::NoMemory { len, shortage },
-            SendError::Segment(error) => Self::Segment(error),
-            SendError::Socket(error) => Self::Session(error.into()),
+            SendError::NoMemory { len, shortage, .. } => {
+                Self::NoMemory { len, shortage: Shortage(shortage) }
+            }
+            SendError::Segment(error) => Self::Segment(SegmentError(error)),
+            SendError::Socket(error) => Self::Session(LinkError::from(error).into()),
         }
     }
 }

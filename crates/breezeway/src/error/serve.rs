@@ -3,18 +3,17 @@
 use std::io;
 use std::path::PathBuf;
 
-use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::advice;
 use breezeway_os::socket_file::LONGEST_PATH;
 use thiserror::Error;
 
-use super::OptionError;
+use super::{ErrorKind, OptionError, SegmentError};
 use crate::address::{AddressError, Place};
 use crate::carrier::tls::TlsError;
 use crate::hand_over::TakeOverError;
 
 /// Error returned when a server does not run.
-#[derive(Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// The address is malformed.
@@ -61,7 +60,7 @@ pub enum ServeError {
         owner: u32,
     },
     /// A server listens there, and this one could not take over from it.
-    #[error("cannot take over from the server with the admin socket {path}: {source}")]
+    #[error("cannot take over from the server with the admin socket {path}")]
     TakeOver {
         /// The admin socket.
         path: PathBuf,
@@ -85,7 +84,7 @@ pub enum ServeError {
         path: PathBuf,
     },
     /// The listening socket could not be created.
-    #[error("cannot listen on {place}: {source}{}", advice(source))]
+    #[error("cannot listen on {place}{}", advice(source))]
     Listen {
         /// Place where the server was to listen.
         place: Place,
@@ -93,6 +92,26 @@ pub enum ServeError {
         source: io::Error,
     },
     /// An operation inside the server failed.
-    #[error("cannot serve: {0}{advice}", advice = advice(.0))]
+    #[error("cannot serve{advice}", advice = advice(.0))]
     Io(#[from] io::Error),
+}
+
+impl ServeError {
+    /// Returns the kind of the error, to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Address(_)
+            | Self::Option(_)
+            | Self::NotASocket(_)
+            | Self::NoFolder(_)
+            | Self::NoAdminSocket
+            | Self::AdminPathTooLong { .. } => ErrorKind::InvalidUse,
+            Self::Segment(error) => error.kind(),
+            Self::Tls(error) => error.kind(),
+            Self::InUse(_) => ErrorKind::InUse,
+            Self::MayNotConnect { .. } | Self::MayNotRemove { .. } => ErrorKind::Refused,
+            Self::TakeOver { source, .. } => source.kind(),
+            Self::Listen { source, .. } | Self::Io(source) => ErrorKind::of_io(source),
+        }
+    }
 }

@@ -3,42 +3,41 @@
 use std::io;
 use std::sync::Arc;
 
-use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::advice;
 use breezeway_shm::SocketError;
 use thiserror::Error;
 
-use super::CallError;
 use super::texts::{BROKEN_PROTOCOL, ENDED_BY_TLS};
+use super::{CallError, ErrorKind, SegmentError};
 use crate::carrier::tls::TlsError;
 use crate::violation::Violation;
 
 /// Error that ended a session which this side serves. The client's closing it is not an error.
-#[derive(Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SessionError {
     /// The peer process has ended without closing the session.
     #[error("the peer died")]
     PeerDied,
     /// The peer broke a rule of the protocol.
-    #[error("{BROKEN_PROTOCOL}: {0}")]
-    Violation(Violation),
+    #[error("{BROKEN_PROTOCOL}")]
+    Violation(#[source] Violation),
     /// This process lacks a resource that the client's next segment or message takes: open files or
     /// memory. The session stays usable.
-    #[error("the client's next segment or message finds no room now: {0}")]
-    Shortage(SegmentError),
+    #[error("the client's next segment or message finds no room now")]
+    Shortage(#[source] SegmentError),
     /// The session socket failed.
-    #[error("the session socket failed: {0}{advice}", advice = advice(.0))]
-    Io(io::Error),
+    #[error("the session socket failed{advice}", advice = advice(.0))]
+    Io(#[source] io::Error),
     /// TLS has ended the session: the bytes were changed in transit, or the client reported an
     /// error.
-    #[error("{ENDED_BY_TLS}: {0}")]
-    Tls(TlsError),
+    #[error("{ENDED_BY_TLS}")]
+    Tls(#[source] TlsError),
     /// This is a forked child of the process that opened the session.
     #[error("{}", SocketError::Forked)]
     Forked,
     /// The error that has ended a session shared by threads or tasks.
-    #[error("{0}")]
+    #[error(transparent)]
     EndedBy(Arc<CallError>),
     /// The deadline passed. The session stays usable.
     #[error("the deadline passed; the session goes on")]
@@ -46,6 +45,20 @@ pub enum SessionError {
 }
 
 impl SessionError {
+    /// Returns the kind of the error, to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::PeerDied => ErrorKind::Died,
+            Self::Violation(_) => ErrorKind::Violation,
+            Self::Shortage(_) => ErrorKind::Shortage,
+            Self::Io(error) => ErrorKind::of_io(error),
+            Self::Tls(error) => error.kind(),
+            Self::Forked => ErrorKind::InvalidUse,
+            Self::EndedBy(end) => end.kind(),
+            Self::DeadlinePassed => ErrorKind::Deadline,
+        }
+    }
+
     /// Converts the error that has ended a shared session to that of its server; `None` if the
     /// session ended in order.
     pub(crate) fn of_call(error: CallError) -> Option<Self> {

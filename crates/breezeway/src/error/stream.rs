@@ -1,10 +1,10 @@
 //! Error of a stream.
 
 use breezeway_proto::ErrorCode;
-use breezeway_shm::Shortage;
 use thiserror::Error;
 
-use super::CallError;
+use super::kind::{self, ErrorKind};
+use super::{CallError, Shortage};
 
 /// Error of sending or receiving on a stream.
 #[derive(Debug, Error)]
@@ -30,6 +30,30 @@ pub enum StreamError {
     /// Error of the message, or of the whole session.
     #[error(transparent)]
     Session(#[from] CallError),
+}
+
+impl StreamError {
+    /// Returns the kind of the error, to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Reset(code) => ErrorKind::of_code(*code),
+            Self::Finished | Self::MetadataInTheMiddle => ErrorKind::InvalidUse,
+            Self::DeadlinePassed(_) => ErrorKind::Deadline,
+            Self::TooMany(_) => ErrorKind::Shortage,
+            Self::Session(error) => error.kind(),
+        }
+    }
+
+    /// Returns true if the peer's handler may have run the stream, or a part of it. Otherwise the
+    /// stream can be opened again without running twice.
+    pub fn may_have_run(&self) -> bool {
+        match self {
+            Self::Reset(code) => kind::may_have_run(*code),
+            Self::TooMany(_) => false,
+            Self::Finished | Self::MetadataInTheMiddle | Self::DeadlinePassed(_) => true,
+            Self::Session(error) => error.may_have_run(),
+        }
+    }
 }
 
 fn lacking(shortage: Option<Shortage>) -> String {

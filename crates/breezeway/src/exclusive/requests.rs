@@ -8,7 +8,7 @@ use breezeway_shm::SendError;
 
 use super::ExclusiveSession;
 use crate::carrier::{Body, LinkError};
-use crate::error::CallError;
+use crate::error::{CallError, SegmentError, Shortage};
 use crate::link::Flush;
 
 impl ExclusiveSession {
@@ -85,7 +85,7 @@ impl ExclusiveSession {
                 self.check_server()?;
                 return Ok(false);
             }
-            Err(error) => return Err(self.failed(error.into())),
+            Err(error) => return Err(self.failed(CallError::of_send(error))),
         }
         self.link.flush(Flush::All).map_err(|error| self.failed(error.into()))?;
         self.check_receiver()?;
@@ -206,12 +206,12 @@ impl ExclusiveSession {
                     _ if self.link.head().is_shutdown() => Err(self.failed(CallError::Closed)),
                     // Further releases may be in the entries behind a reply that must be received
                     // first.
-                    _ => Err(CallError::NoMemory { len, shortage }),
+                    _ => Err(CallError::NoMemory { len, shortage: Shortage(shortage) }),
                 }
             }
             SendError::TooLarge { len, cap } => Err(CallError::TooLarge { len, cap }),
-            SendError::Segment(error) => Err(CallError::Segment(error)),
-            SendError::Socket(error) => Err(self.failed(CallError::from(error))),
+            SendError::Segment(error) => Err(CallError::Segment(SegmentError(error))),
+            SendError::Socket(error) => Err(self.failed(LinkError::from(error).into())),
         }
     }
 

@@ -189,7 +189,7 @@ impl Answering {
     fn hand_over(&self, connection: &OwnedFd) -> Result<(), TakeOverError> {
         let peer = Peer::of(connection)?;
         if !peer.is_same_user() {
-            return Err(TakeOverError::OtherUser(peer));
+            return Err(TakeOverError::OtherUser(peer.uid));
         }
         let mut asked = [0; 8];
         self.receive(connection, &mut asked, Deadline::after(ASKING))?;
@@ -245,7 +245,7 @@ impl Answering {
     fn wait(&self, fd: impl AsFd, deadline: Deadline) -> Result<bool, TakeOverError> {
         let stop = &self.shared.stop;
         let mut fds = [PollFd::new(&fd, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
-        let is_ready = any_ready(&mut fds, deadline)?;
+        let is_ready = any_ready(&mut fds, deadline).map_err(io::Error::from)?;
         Ok(is_ready && fds[1].revents().is_empty())
     }
 }

@@ -2,17 +2,17 @@
 
 use std::io;
 
-use breezeway_os::Peer;
-use rustix::io::Errno;
 use thiserror::Error;
+
+use crate::error::ErrorKind;
 
 /// Error returned when a server could not take over from another one.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TakeOverError {
-    /// The server is another user's.
-    #[error("it belongs to {}, and servers hand over to their own user only", user(.0))]
-    OtherUser(Peer),
+    /// The server is the user's with this id, if it is known, and not this one's.
+    #[error("it belongs to {}, and servers hand over to their own user only", user(*.0))]
+    OtherUser(Option<u32>),
     /// The server has not answered.
     #[error("it does not answer; it hangs, or another successor takes over from it")]
     Silent,
@@ -32,12 +32,20 @@ pub enum TakeOverError {
     Io(#[from] io::Error),
 }
 
-impl From<Errno> for TakeOverError {
-    fn from(errno: Errno) -> Self {
-        Self::Io(errno.into())
+impl TakeOverError {
+    /// Returns the kind of the error, to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::OtherUser(_) => ErrorKind::Refused,
+            Self::Silent => ErrorKind::Deadline,
+            Self::Ended => ErrorKind::Died,
+            Self::Garbled(_) => ErrorKind::Violation,
+            Self::OpenFiles => ErrorKind::Shortage,
+            Self::Io(error) => ErrorKind::of_io(error),
+        }
     }
 }
 
-fn user(peer: &Peer) -> String {
-    peer.uid.map_or_else(|| "an unknown user".to_owned(), |uid| format!("user {uid}"))
+fn user(uid: Option<u32>) -> String {
+    uid.map_or_else(|| "an unknown user".to_owned(), |uid| format!("user {uid}"))
 }

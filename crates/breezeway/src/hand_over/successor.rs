@@ -46,7 +46,7 @@ pub(crate) fn ask(path: &Path) -> Result<Option<Offering>, TakeOverError> {
     };
     let peer = Peer::of(&connection)?;
     if !peer.is_same_user() {
-        return Err(TakeOverError::OtherUser(peer));
+        return Err(TakeOverError::OtherUser(peer.uid));
     }
     wire::send(&connection, &wire::ASK, None)?;
     let (mut sockets, mut admin) = (Vec::new(), None);

@@ -7,6 +7,7 @@
 //!   taken the n-th socket
 //! * the predecessor, when it has seen that: [`DONE`]
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use breezeway_os::{Deadline, ForeignDescriptor, ready, scm};
@@ -44,7 +45,7 @@ pub(super) fn send(
         Ok(sent) if sent == bytes.len() => Ok(()),
         Ok(_) | Err(Errno::AGAIN) => Err(TakeOverError::Silent),
         Err(Errno::PIPE | Errno::CONNRESET) => Err(TakeOverError::Ended),
-        Err(errno) => Err(errno.into()),
+        Err(errno) => Err(io::Error::from(errno).into()),
     }
 }
 
@@ -70,7 +71,7 @@ pub(super) fn receive(
 ) -> Result<(), TakeOverError> {
     let mut filled = 0;
     while filled < bytes.len() {
-        if !ready(&socket, PollFlags::IN, deadline)? {
+        if !ready(&socket, PollFlags::IN, deadline).map_err(io::Error::from)? {
             return Err(TakeOverError::Silent);
         }
         match scm::receive(&socket, &mut bytes[filled..], descriptors, RecvFlags::DONTWAIT) {
@@ -79,7 +80,7 @@ pub(super) fn receive(
             Ok(received) => filled += received.bytes,
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(Errno::CONNRESET) => return Err(TakeOverError::Ended),
-            Err(errno) => return Err(errno.into()),
+            Err(errno) => return Err(io::Error::from(errno).into()),
         }
     }
     Ok(())

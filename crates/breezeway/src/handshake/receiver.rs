@@ -1,5 +1,6 @@
 //! Receives the peer's hello, piece by piece.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -123,7 +124,8 @@ impl GreetingReceiver {
                 }
                 Ok(received) => {
                     if !over_tcp
-                        && !scm::consume(socket, &mut room[..received.bytes])?
+                        && !scm::consume(socket, &mut room[..received.bytes])
+                            .map_err(io::Error::from)?
                         && received.descriptors > 0
                     {
                         // The descriptor belongs to bytes after the hello, and is still in the
@@ -135,7 +137,7 @@ impl GreetingReceiver {
                 Err(Errno::AGAIN) => Ok(None),
                 Err(Errno::INTR) => continue,
                 Err(Errno::CONNRESET) => Err(HandshakeError::Closed),
-                Err(errno) => Err(errno.into()),
+                Err(errno) => Err(io::Error::from(errno).into()),
             };
         }
     }
@@ -151,7 +153,7 @@ impl GreetingReceiver {
             if let Some(received) = self.receive(wire)? {
                 return Ok(received);
             }
-            if !ready(&*wire, PollFlags::IN, deadline)? {
+            if !ready(&*wire, PollFlags::IN, deadline).map_err(io::Error::from)? {
                 return Err(HandshakeError::Timeout(timeout));
             }
         }

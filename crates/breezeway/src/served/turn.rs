@@ -11,7 +11,7 @@ use breezeway_proto::{CallViolation, ErrorCode};
 use super::ExclusiveServerSession;
 use crate::call::{Call, Handler, HandlerError};
 use crate::carrier::{LinkError, Notice};
-use crate::error::{CallError, ReplyError, SessionError};
+use crate::error::{CallError, ReplyError, SessionError, describe};
 use crate::link::Flush;
 use crate::offload;
 use crate::reasons::panic_message;
@@ -299,7 +299,7 @@ impl Failure {
 
     #[cold]
     fn of(error: HandlerError) -> Self {
-        let reason = error.to_string();
+        let reason = describe(&*error);
         let reply_error = error.downcast().ok().map(|error| *error);
         Self { code: ErrorCode::Failed, reason, reply_error }
     }

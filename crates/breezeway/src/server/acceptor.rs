@@ -23,7 +23,7 @@ use crate::carrier::Carrier;
 use crate::carrier::tls::TlsSocket;
 use crate::carrier::wire::Wire;
 use crate::connect;
-use crate::error::{HandshakeError, ServeError};
+use crate::error::{HandshakeError, ServeError, describe};
 use crate::foreign::{ForeignConnection, ForeignProtocol};
 use crate::hand_over::Door;
 use crate::handshake::{Agreed, GreetingReceiver, ReadyControl, Received, welcome};
@@ -442,7 +442,7 @@ impl<D: Destination> Acceptor<D> {
                 let is_limit = error.is_memory_limit();
                 let reason = if is_limit { Reason::BeyondMemory } else { Reason::Failed };
                 self.monitor.turned_away(reason);
-                let limit = open_files_limit();
+                let (limit, error) = (open_files_limit(), describe(&error));
                 match self.log.short.admit() {
                     Some(suppressed) => {
                         tracing::warn!(?peer, %error, open_files = limit, suppressed, "no session");
@@ -453,6 +453,7 @@ impl<D: Destination> Acceptor<D> {
             Err(error) => {
                 let reason = if was_pushed_out { Reason::PushedOut } else { Reason::Failed };
                 self.monitor.turned_away(reason);
+                let error = describe(&error);
                 match self.log.failed.admit() {
                     Some(0) => tracing::info!(?peer, %error, "no session"),
                     Some(suppressed) => tracing::info!(?peer, %error, suppressed, "no session"),

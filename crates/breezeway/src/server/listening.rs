@@ -17,7 +17,7 @@ use super::half_open;
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;
 use crate::carrier::tls::Tls;
-use crate::error::ServeError;
+use crate::error::{SegmentError, ServeError};
 use crate::hand_over::{self, ClosedDoor, Door, Offering};
 use crate::listener::Listener;
 use crate::options::ServerOptions;
@@ -47,11 +47,11 @@ impl Listening {
     /// Listens at all places of an address, if the options are valid.
     pub(super) fn at(address: &Address, options: &ServerOptions) -> Result<Self, ServeError> {
         options.validate()?;
-        statistics::make_file()?;
+        statistics::make_file().map_err(SegmentError)?;
         if address.places().iter().any(|place| place.carrier() == Carrier::Shm) {
-            segment::probe()?;
+            segment::probe().map_err(SegmentError)?;
             if options.memory != MemoryLimits::default() {
-                MemoryLedger::probe()?;
+                MemoryLedger::probe().map_err(SegmentError)?;
             }
         }
         if address.places().iter().any(|place| place.carrier() == Carrier::Tls) {

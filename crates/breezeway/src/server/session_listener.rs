@@ -11,7 +11,7 @@ use super::listening::Listening;
 use super::monitor::Monitor;
 use crate::address::{Address, AddressError};
 use crate::call_limit::CallLimit;
-use crate::error::{HandshakeError, ServeError};
+use crate::error::{HandshakeError, ServeError, describe};
 use crate::options::ServerOptions;
 use crate::session::{Counted, Driver, ServerSession};
 
@@ -104,7 +104,7 @@ impl SessionListener {
             match self.open(accepted) {
                 Ok(session) => return Ok(Some(session)),
                 // The client sees the end of the session.
-                Err(error) => tracing::warn!(%error, "no session"),
+                Err(error) => tracing::warn!(error = %describe(&error), "no session"),
             }
         }
         Ok(None)

@@ -45,7 +45,7 @@ impl State {
                 Err(SendError::Full { .. }) => Attempt::NoSlot,
                 Err(SendError::NoMemory { .. }) => Attempt::NoMemory(short_reason(None)),
                 Err(SendError::Segment(error)) => Attempt::NoMemory(short_reason(Some(&error))),
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(CallError::of_send(error)),
             };
             has_copied |= matches!(attempt, Attempt::Copied { .. });
             sent |= has_copied || attempt == Attempt::Sent;

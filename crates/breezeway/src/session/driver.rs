@@ -13,7 +13,7 @@ use super::shared::Shared;
 use super::stand_in::Alarm;
 use super::state::{State, Turn};
 use crate::carrier::{Carrier, Notice};
-use crate::error::{HandshakeError, SessionError};
+use crate::error::{HandshakeError, SessionError, describe};
 use crate::log_limit::LogLimit;
 use crate::presence::Presence;
 use crate::time::to_deadline;
@@ -307,8 +307,10 @@ fn log_end(peer: &Peer, error: Option<&SessionError>) {
     let Some(error) = error else { return tracing::debug!(?peer, "session closed") };
     // A session that breaks at the same moment is not worth a wait.
     match BROKEN.try_lock().ok().and_then(|mut limit| limit.admit()) {
-        Some(0) => tracing::warn!(?peer, %error, "session ended"),
-        Some(suppressed) => tracing::warn!(?peer, %error, suppressed, "session ended"),
-        None => tracing::debug!(?peer, %error, "session ended"),
+        Some(0) => tracing::warn!(?peer, error = %describe(error), "session ended"),
+        Some(suppressed) => {
+            tracing::warn!(?peer, error = %describe(error), suppressed, "session ended")
+        }
+        None => tracing::debug!(?peer, error = %describe(error), "session ended"),
     }
 }

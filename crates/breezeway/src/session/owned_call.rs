@@ -385,7 +385,7 @@ impl State {
         let reason = error.to_string();
         let (code, short) = match &error {
             CallError::NoMemory { .. } => (ErrorCode::NoMemory, short_reason(None)),
-            CallError::Segment(error) => (ErrorCode::NoMemory, short_reason(Some(error))),
+            CallError::Segment(error) => (ErrorCode::NoMemory, short_reason(Some(&error.0))),
             CallError::TooLarge { .. } => (ErrorCode::NoMemory, &*reason),
             _ => (ErrorCode::Failed, &*reason),
         };

@@ -59,7 +59,7 @@ impl State {
 
     /// Converts the error of an entry that was not sent. An error of the session ends it.
     pub(super) fn failed(&mut self, error: SendError) -> CallError {
-        let error = CallError::from(error);
+        let error = CallError::of_send(error);
         if error.session_goes_on() {
             return error;
         }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::spin::Spinner;
 use breezeway_os::{Deadline, clock};
@@ -25,7 +24,7 @@ use super::stand_in::StandIn;
 use super::stream_waiters::{Registration, StreamWaiters};
 use super::waiters::Waiters;
 use crate::carrier::{Body, Carrier, LinkError, Notice};
-use crate::error::CallError;
+use crate::error::{CallError, SegmentError};
 use crate::handshake::Agreed;
 use crate::link::{Flush, Link, OwnedBody};
 use crate::slice::SLICE;
@@ -284,7 +283,7 @@ impl State {
         self.connection.turn_taken(taken, found_nothing);
         self.step_end(sent)?;
         match shortage {
-            Some(error) => Err(CallError::Shortage(error)),
+            Some(error) => Err(CallError::Shortage(SegmentError(error))),
             None => Ok(taken > 0 || sent),
         }
     }
@@ -315,7 +314,7 @@ impl State {
             match self.link.send(control.head(), body) {
                 Ok(()) => self.connection.transmitted(),
                 Err(SendError::Full { .. }) => break,
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(CallError::of_send(error)),
             }
             sent = true;
         }

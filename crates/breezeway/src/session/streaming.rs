@@ -12,7 +12,7 @@ use super::receiving::QueuedMessage;
 use super::state::State;
 use super::waiters::NOBODY;
 use crate::carrier::Body;
-use crate::error::StreamError;
+use crate::error::{Shortage, StreamError};
 use crate::message::Message;
 
 /// Result of receiving for a stream's reader. It is flat so that it stays in two registers: nested
@@ -85,7 +85,7 @@ impl State {
             Ok(()) => Ok(()),
             Err(SendError::Full { .. }) => Err(StreamError::DeadlinePassed(None)),
             Err(SendError::NoMemory { shortage, until: Some(_), .. }) => {
-                Err(StreamError::DeadlinePassed(Some(shortage)))
+                Err(StreamError::DeadlinePassed(Some(Shortage(shortage))))
             }
             Err(error) => Err(self.failed(error).into()),
         }

@@ -6,16 +6,17 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Instant;
 
+use breezeway::unstable::broken_rule;
 use breezeway::{
     CallError, CallViolation, ConnectError, ExclusiveServerSession, ExclusiveSession,
-    HandshakeError, HelloError, MemoryViolation, ServerOptions, SessionError, Violation,
-    WaitPolicy,
+    HandshakeError, HelloError, ServerOptions, SessionError, Violation, WaitPolicy,
 };
 use breezeway_adversary::native::layout::{control, entry, flag, hello, kind, refusal};
 use breezeway_adversary::native::{
     Descriptor, Entry, Hello, Peer, Seen, Terms, control_segment, receive_hello,
 };
 use breezeway_adversary::{Mapping, PATIENCE, Shared, socket};
+use breezeway_shm::Violation as MemoryViolation;
 use rustix::net::{Shutdown, shutdown};
 
 use super::progress::poll_message;
@@ -459,10 +460,10 @@ fn borrow_a_reply(peer: &mut Peer) -> u32 {
 
 #[track_caller]
 fn assert_release_refused(outcome: Result<(), SessionError>) {
-    let Err(SessionError::Violation(Violation::Memory(MemoryViolation::Release(_)))) = outcome
-    else {
+    let Err(SessionError::Violation(Violation::Memory(violation))) = outcome else {
         panic!("{outcome:?}")
     };
+    assert!(matches!(broken_rule(&violation), MemoryViolation::Release(_)), "{violation:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Rules of calls, broken by a client against a server, and by a server against a client.
 
-use breezeway::{CallError, CallViolation, SessionError, Violation};
+use breezeway::{CallError, CallViolation, SessionError, Violation, describe};
 use breezeway_adversary::Shared;
 use breezeway_adversary::journal;
 use breezeway_adversary::native::layout::{control, flag, kind};
@@ -19,7 +19,7 @@ fn as_client(stage: &Stage, expected: &CallViolation, attack: impl Fn(&mut Peer)
         panic!("expected {expected:?}: {outcome:?}")
     };
     assert_eq!(violation, expected);
-    let text = outcome.unwrap_err().to_string();
+    let text = describe(&outcome.unwrap_err());
     stage.attack(Terms::default(), &[&text], &attack);
 }
 

@@ -5,15 +5,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::thread;
 
+use breezeway::unstable::segment_problem;
 use breezeway::{
     Carrier, ConnectError, ExclusiveServerSession, ExclusiveSession, HandshakeError, HelloError,
-    SegmentError, ServerOptions,
+    ServerOptions,
 };
 use breezeway_adversary::journal;
 use breezeway_adversary::memfd::{self, SEALS};
 use breezeway_adversary::native::layout::{control, hello, refusal};
 use breezeway_adversary::native::{Hello, Peer, Terms, control_segment, receive_hello};
 use breezeway_adversary::socket;
+use breezeway_os::segment::SegmentError;
 use rustix::fs::SealFlags;
 use rustix::net::{Shutdown, shutdown};
 
@@ -275,16 +277,20 @@ fn sixteen_descriptors_are_refused_by_name() {
     });
 }
 
+/// Returns the problem with the peer's segment.
+fn unfit(error: &HandshakeError) -> Option<&SegmentError> {
+    let HandshakeError::Segment(error) = error else { return None };
+    Some(segment_problem(error))
+}
+
 /// Size of a control segment of 64 entries.
 const SIZE: usize = 12288;
 
 #[test]
 fn unfit_control_segments_are_refused() {
-    const UNSEALED: Fault =
-        |error| matches!(error, HandshakeError::Segment(SegmentError::NotSealed(_)));
-    const OTHER_SIZE: Fault = |error| {
-        matches!(error, HandshakeError::Segment(SegmentError::Size { expected: 12288, .. }))
-    };
+    const UNSEALED: Fault = |error| matches!(unfit(error), Some(SegmentError::NotSealed(_)));
+    const OTHER_SIZE: Fault =
+        |error| matches!(unfit(error), Some(SegmentError::Size { expected: 12288, .. }));
     fn sealed(fd: OwnedFd, seals: SealFlags) -> OwnedFd {
         memfd::seal(&fd, seals);
         fd
@@ -322,10 +328,7 @@ fn unfit_control_segments_are_refused() {
                 "without a page",
                 || vec![sealed(memfd::sparse(SIZE), SEALS)],
                 |error| {
-                    matches!(
-                        error,
-                        HandshakeError::Segment(SegmentError::NotBacked { backed: 0, size: 12288 })
-                    )
+                    matches!(unfit(error), Some(SegmentError::NotBacked { backed: 0, size: 12288 }))
                 },
             ),
             carrying(
@@ -336,12 +339,7 @@ fn unfit_control_segments_are_refused() {
                     rustix::fs::fallocate(&fd, flags, 0, SIZE as u64 - 4096).unwrap();
                     vec![sealed(fd, SEALS)]
                 },
-                |error| {
-                    matches!(
-                        error,
-                        HandshakeError::Segment(SegmentError::NotBacked { size: 12288, .. })
-                    )
-                },
+                |error| matches!(unfit(error), Some(SegmentError::NotBacked { size: 12288, .. })),
             ),
         ]
     });
@@ -352,7 +350,7 @@ fn control_segment_with_hidden_holes_is_refused() {
     each(|| {
         let holes = || vec![memfd::hole_behind_blocks(12288)];
         vec![carrying("holes behind blocks", holes, |error| {
-            matches!(error, HandshakeError::Segment(SegmentError::NotBacked { .. }))
+            matches!(unfit(error), Some(SegmentError::NotBacked { .. }))
         })]
     });
 }
@@ -594,7 +592,7 @@ mod needs_huge_pages {
             vec![carrying(
                 "huge pages",
                 || vec![memfd::huge(SIZE)],
-                |error| matches!(error, HandshakeError::Segment(SegmentError::NotTmpfs(_))),
+                |error| matches!(unfit(error), Some(SegmentError::NotTmpfs(_))),
             )]
         });
     }

@@ -4,7 +4,7 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use breezeway::{CallViolation, ExclusiveSession, HandshakeError, MemoryViolation, SessionError};
+use breezeway::{CallViolation, ExclusiveSession, HandshakeError, SessionError, describe};
 use breezeway_adversary::journal;
 use breezeway_adversary::memfd;
 use breezeway_adversary::native::layout::hello;
@@ -14,6 +14,7 @@ use breezeway_adversary::stopwatch::eventually;
 use breezeway_adversary::{Shared, slow_to_close, socket};
 use breezeway_os::scm;
 use breezeway_proto::Kind;
+use breezeway_shm::Violation as MemoryViolation;
 use rustix::net::RecvFlags;
 
 use super::children::Child;
@@ -164,7 +165,7 @@ fn round(stage: &Stage) {
         stage.attack_memory(Terms::default(), expected, attack);
     };
     let attack_calls = |expected: CallViolation, attack: &dyn Fn(&mut Peer)| {
-        let expected = SessionError::from(expected).to_string();
+        let expected = describe(&SessionError::from(expected));
         stage.attack(Terms::default(), &[&expected], attack);
     };
     attack_calls(CallViolation::Kind(0), &|peer| {

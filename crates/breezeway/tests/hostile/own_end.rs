@@ -6,16 +6,19 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use breezeway::unstable::broken_rule;
 use breezeway::{
-    Call, CallError, ExclusiveServerSession, ExclusiveSession, MemoryViolation, SegmentError,
-    ServerOptions, Session, SessionError, SessionOptions, Violation, WaitPolicy,
+    Call, CallError, ExclusiveServerSession, ExclusiveSession, ServerOptions, Session,
+    SessionOptions, Violation, WaitPolicy, describe,
 };
 use breezeway_adversary::native::{Entry, Peer, Terms};
 use breezeway_adversary::stopwatch::eventually;
 use breezeway_adversary::{Shared, journal, socket};
+use breezeway_os::segment::SegmentError;
+use breezeway_shm::Violation as MemoryViolation;
 
 use super::service::ECHO;
-use super::stage::{Stage, options};
+use super::stage::{Stage, broken, options};
 use super::watchdog::{GENEROUS, within};
 
 const POLICIES: [WaitPolicy; 3] = [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy];
@@ -45,12 +48,8 @@ fn is_refused(outcome: &Result<(), CallError>) -> bool {
         Err(error) => error,
         Ok(()) => return false,
     };
-    matches!(
-        violation,
-        CallError::Violation(Violation::Memory(MemoryViolation::Segment(SegmentError::NotSealed(
-            0
-        ))))
-    )
+    let CallError::Violation(Violation::Memory(violation)) = violation else { return false };
+    matches!(broken_rule(violation), MemoryViolation::Segment(SegmentError::NotSealed(0)))
 }
 
 fn with_each_server(
@@ -135,9 +134,9 @@ fn session_full_of_deferred_calls_refuses_own_end() {
             eventually("all are held", || held.lock().unwrap().len() == MAX_IN_FLIGHT);
             send_own_end_behind(&peer, 0);
             drop(peer);
-            let reason = serving.join().unwrap().unwrap_err().to_string();
+            let reason = describe(&serving.join().unwrap().unwrap_err());
             let refused = MemoryViolation::from(SegmentError::NotSealed(0));
-            assert_eq!(reason, SessionError::Violation(refused.into()).to_string(), "{wait:?}");
+            assert_eq!(reason, broken(refused), "{wait:?}");
         }
     });
 }
@@ -161,7 +160,7 @@ fn server_ends_session_of_client_that_sends_its_own_end() {
                     // The process lives on, and no other client comes.
                     let reason = stage.end_of_session(from);
                     let refused = MemoryViolation::from(SegmentError::NotSealed(0));
-                    assert_eq!(reason, SessionError::Violation(refused.into()).to_string());
+                    assert_eq!(reason, broken(refused));
                 }
             }
             stage.close();

@@ -3,10 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{CallError, MemoryViolation, SessionError, Violation, WaitPolicy};
+use breezeway::unstable::broken_rule;
+use breezeway::{CallError, SessionError, Violation, WaitPolicy};
 use breezeway_adversary::native::layout::{control, flag};
 use breezeway_adversary::native::{Entry, Peer, Seen, Terms};
 use breezeway_adversary::{PATIENCE, socket, while_flipping};
+use breezeway_shm::Violation as MemoryViolation;
 
 use super::service::{ECHO, REPLY_OF};
 use super::stage::{Stage, called, options, served};
@@ -52,7 +54,7 @@ fn progress_past_the_published_ends_the_session() {
                 panic!("{lie}: {outcome:?}")
             };
             assert!(
-                matches!(violation, MemoryViolation::Consumed { found, consumed: 0, published: 64 } if found == lie),
+                matches!(broken_rule(&violation), MemoryViolation::Consumed { found, consumed: 0, published: 64 } if *found == lie),
                 "{violation:?}"
             );
             stage.attack_memory(Terms::default(), violation, attack);
@@ -77,7 +79,7 @@ fn progress_that_goes_back_ends_the_session() {
         };
         assert!(
             matches!(
-                violation,
+                broken_rule(&violation),
                 MemoryViolation::Consumed { found: 39, consumed: 40, published: 104 }
             ),
             "{violation:?}"
@@ -104,7 +106,7 @@ fn false_progress_of_server_ends_the_session() {
                 panic!("{lie}: {outcome:?}")
             };
             assert!(
-                matches!(violation, MemoryViolation::Consumed { found, consumed: 0, .. } if found == lie),
+                matches!(broken_rule(&violation), MemoryViolation::Consumed { found, consumed: 0, .. } if *found == lie),
                 "{violation:?}"
             );
         }
@@ -262,7 +264,7 @@ fn doubly_released_number_ends_the_session() {
         let Err(SessionError::Violation(Violation::Memory(violation))) = outcome else {
             panic!("{outcome:?}")
         };
-        assert!(matches!(violation, MemoryViolation::Release(_)), "{violation:?}");
+        assert!(matches!(broken_rule(&violation), MemoryViolation::Release(_)), "{violation:?}");
         stage.attack_memory(Terms::default(), violation, attack);
         stage.close();
     });

@@ -1,10 +1,11 @@
 //! Streams that a hostile client opens at a server: whatever it does on them ends its own session
 //! or nothing, and neither the worker nor other sessions wait for it.
 
-use breezeway::{ErrorCode, MemoryViolation, ServerOptions, StreamViolation, Violation, Window};
+use breezeway::{ErrorCode, ServerOptions, StreamViolation, Violation, Window};
 use breezeway_adversary::native::layout::{flag, kind};
 use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
 use breezeway_adversary::{journal, stopwatch::eventually};
+use breezeway_shm::Violation as MemoryViolation;
 
 use super::service::ECHO_STREAM;
 use super::stage::{Stage, options};

@@ -1,6 +1,7 @@
 //! Where attacks happen: an honest server with an honest client that must not notice, one honest
 //! session that is served, and one that calls.
 
+use std::fmt::Display;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +10,8 @@ use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, ExclusiveServerSession, ExclusiveSession, MemoryViolation, ServeError, Server,
-    ServerOptions, SessionError, SessionOptions, Stopper, WaitPolicy,
+    Address, ExclusiveServerSession, ExclusiveSession, ServeError, Server, ServerOptions,
+    SessionError, SessionOptions, Stopper, WaitPolicy,
 };
 use breezeway_adversary::native::{Peer, Terms};
 use breezeway_adversary::{PATIENCE, journal};
@@ -29,6 +30,11 @@ pub(crate) const IMPATIENCE: Duration = Duration::from_secs(1);
 /// Returns [`options`] with a short timeout of the hello.
 pub(crate) fn impatient() -> SessionOptions {
     options().handshake_timeout(IMPATIENCE)
+}
+
+/// Returns the text of the end of a session whose peer broke `rule`.
+pub(crate) fn broken(rule: impl Display) -> String {
+    format!("the peer broke the protocol, which ended the session: {rule}")
 }
 
 /// A session that is served honestly while `attack` is the client; how it ended.
@@ -232,11 +238,10 @@ impl Stage {
     pub(crate) fn attack_memory(
         &self,
         terms: Terms,
-        expected: MemoryViolation,
+        expected: impl Display,
         attack: impl FnOnce(&mut Peer),
     ) {
-        let expected = SessionError::Violation(expected.into()).to_string();
-        self.attack(terms, &[&expected], attack);
+        self.attack(terms, &[&broken(expected)], attack);
     }
 
     /// Attacks as a client; the server must end the session for the reason `expected`, and the

@@ -3,14 +3,17 @@
 
 use std::os::fd::AsFd;
 
-use breezeway::{CallError, MemoryViolation, SegmentError, SessionError, Violation, WaitPolicy};
+use breezeway::unstable::broken_rule;
+use breezeway::{CallError, SessionError, Violation, WaitPolicy};
 use breezeway_adversary::memfd::{self, SEALS};
 use breezeway_adversary::native::layout::{control, entry, flag, kind, socket as byte};
 use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
 use breezeway_adversary::{Shared, socket};
+use breezeway_os::segment::SegmentError;
+use breezeway_shm::Violation as MemoryViolation;
 
 use super::service::ECHO;
-use super::stage::{Stage, called, options, served};
+use super::stage::{Stage, broken, called, options, served};
 use super::watchdog::{GENEROUS, within};
 
 type Attack = Box<dyn Fn(&mut Peer) + Send + Sync>;
@@ -49,7 +52,7 @@ fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
             let Err(SessionError::Violation(Violation::Memory(violation))) = outcome else {
                 panic!("{name}, served: {outcome:?}")
             };
-            assert!(expected(&violation), "{name}, served: {violation:?}");
+            assert!(expected(broken_rule(&violation)), "{name}, served: {violation:?}");
             stage.attack_memory(terms, violation, &attack);
             let outcome = called(options(), terms, &attack, |session| {
                 let outcome = session.call(ECHO, b"ping").map(drop);
@@ -60,7 +63,7 @@ fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
             let Err(CallError::Violation(Violation::Memory(violation))) = outcome else {
                 panic!("{name}, called: {outcome:?}")
             };
-            assert!(expected(&violation), "{name}, called: {violation:?}");
+            assert!(expected(broken_rule(&violation)), "{name}, called: {violation:?}");
         }
         stage.close();
     });
@@ -616,7 +619,10 @@ fn a_segment_byte_without_a_descriptor_ends_the_session() {
         else {
             panic!("served")
         };
-        assert!(matches!(violation, MemoryViolation::UnwantedDescriptors), "{violation:?}");
+        assert!(
+            matches!(broken_rule(&violation), MemoryViolation::UnwantedDescriptors),
+            "{violation:?}"
+        );
         let Err(CallError::Violation(Violation::Memory(violation))) =
             called(park(), Terms::default(), attack, |session| {
                 session.call(ECHO, b"ping").map(drop)
@@ -624,13 +630,16 @@ fn a_segment_byte_without_a_descriptor_ends_the_session() {
         else {
             panic!("called")
         };
-        assert!(matches!(violation, MemoryViolation::UnwantedDescriptors), "{violation:?}");
+        assert!(
+            matches!(broken_rule(&violation), MemoryViolation::UnwantedDescriptors),
+            "{violation:?}"
+        );
         // A worker reads the socket only when it must. The doorbell behind the byte may make that
         // byte wrong in another way.
         let stage = Stage::set();
         let expected =
             [MemoryViolation::UnwantedDescriptors, MemoryViolation::SocketByte(byte::SEGMENT)]
-                .map(|violation| SessionError::Violation(violation.into()).to_string());
+                .map(broken);
         stage.attack(Terms::default(), &expected.each_ref().map(|text| &**text), |peer| {
             attack(peer);
             announce(peer, 0, 4096);

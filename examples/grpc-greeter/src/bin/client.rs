@@ -5,7 +5,7 @@ use grpc_greeter::GreetRequest;
 use grpc_greeter::greeter_client::GreeterClient;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> Result<(), breezeway_grpc::Report> {
     let mut arguments = std::env::args().skip(1);
     let address = arguments.next().unwrap_or("shm:/tmp/greeter.sock".to_owned());
     let name = arguments.next().unwrap_or("world".to_owned());

@@ -32,7 +32,7 @@ impl Greeter for Service {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> Result<(), breezeway_grpc::Report> {
     let address = std::env::args().nth(1).unwrap_or("shm:/tmp/greeter.sock".to_owned());
     let server = Server::builder().add_service(GreeterServer::new(Service)).bind(&address)?;
     println!("listening on {}", server.address());

@@ -26,7 +26,7 @@ impl AsyncUsers for Table {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> Result<(), breezeway::Report> {
     let folder = tempfile::tempdir()?;
     let address = format!("shm:{}/users.sock", folder.path().display());
     let server = AsyncServer::bind(&address)?.add_service(AsyncUsersServer(Table))?;

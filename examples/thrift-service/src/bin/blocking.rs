@@ -24,7 +24,7 @@ impl Users for Table {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), breezeway::Report> {
     let folder = tempfile::tempdir()?;
     let address = format!("shm:{}/users.sock", folder.path().display());
     // Clients of Kitex, Volo and Apache's libraries are served at the same address.
@@ -45,6 +45,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     drop((users, thrift));
     stopper.stop();
-    serving.join().map_err(|_| "the server panicked")??;
+    serving.join().expect("the server panicked")?;
     Ok(())
 }

@@ -39,7 +39,7 @@ fn trace(request: ServedRequest) -> ServedRequest {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> Result<(), breezeway::Report> {
     // Prints the counts of breakers and sessions, as Prometheus would scrape them.
     let figures = PrometheusBuilder::new().install_recorder()?;
     breezeway::metrics::describe();
@@ -99,7 +99,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let route = Route::new();
     let options = CallOptions::new().idempotent().receive_route(&route);
     let age = users.with(options).age("Ada".to_owned()).await?;
-    println!("Ada is {age}, from {} over shared memory", route.instance().ok_or("no instance")?);
+    println!("Ada is {age}, from {} over shared memory", route.instance().expect("no instance"));
     assert_eq!(route.carrier(), Some(breezeway::Carrier::Shm));
     if let Err(UsersAgeError::Missing(missing)) = users.age("Bob".to_owned()).await {
         println!("no user is called {}", missing.name);

@@ -29,8 +29,9 @@ impl AsyncUsers for Table {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let kitex = std::env::args().nth(1).ok_or("usage: mixed ADDRESS-OF-KITEX")?;
+async fn main() -> Result<(), breezeway::Report> {
+    let kitex =
+        std::env::args().nth(1).ok_or(std::io::Error::other("usage: mixed ADDRESS-OF-KITEX"))?;
 
     let server = AsyncServer::bind("tcp:127.0.0.1:0")?;
     let server = server.add_service(AsyncUsersServer(Table))?;
@@ -54,7 +55,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         answered.extend(route.instance());
         match users.with(options).age("Bob".to_owned()).await {
             Err(UsersAgeError::Missing(missing)) => assert_eq!(missing.name, "Bob"),
-            other => return Err(format!("Bob must not be found: {other:?}").into()),
+            other => panic!("Bob must not be found: {other:?}"),
         }
     }
     println!("Ada is 36, from {}", Vec::from_iter(answered).join(" and "));

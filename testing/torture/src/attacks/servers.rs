@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{ExclusiveSession, Session, SessionOptions};
+use breezeway::{ExclusiveSession, Session, SessionOptions, describe};
 use breezeway_adversary::Connection;
 
 use super::standstill::STANDSTILL;
@@ -143,7 +143,7 @@ pub(super) fn own_ends(engine: Engine, via: Via, course: &Course) -> Result<(), 
             "file descriptors where messages travel on the socket",
         ];
         with_each_client(engine, via, 3, serve, |outcome| match outcome {
-            Err(error) if reasons.iter().any(|reason| error.to_string().contains(reason)) => Ok(()),
+            Err(error) if reasons.iter().any(|reason| describe(&*error).contains(reason)) => Ok(()),
             outcome => Err(format!("behind {before}: {outcome:?}").into()),
         })?;
         course.step();

@@ -71,7 +71,10 @@ pub(super) async fn serve_bytes<S: AsyncServices>(
         Err(Error::Io(error)) if error.kind() == io::ErrorKind::TimedOut => {
             tracing::debug!(?peer, "a Thrift client sends nothing");
         }
-        Err(error) => tracing::warn!(?peer, %error, "a Thrift client is refused"),
+        Err(error) => {
+            let reason = breezeway::describe(&error);
+            tracing::warn!(?peer, error = reason, "a Thrift client is refused");
+        }
     }
     // It ends once it has written the queued replies: the sender of more is gone.
     writer.join_next().await;
@@ -175,7 +178,7 @@ impl<S: AsyncServices> Session<S> {
         };
         if oneway {
             if let Err(error) = outcome {
-                tracing::warn!(%error, "a oneway call failed");
+                tracing::warn!(error = %breezeway::describe(&error), "a oneway call failed");
             }
         } else {
             let bytes = served.finish(outcome, context.as_ref());

@@ -74,7 +74,7 @@ impl Replies {
     /// Ends the stream, or fails it with the error if a value or metadata is too long.
     async fn finish_or_fail(&mut self, ended: Ended) {
         if let Err(error) = self.finish(ended).await {
-            let words = error.to_string();
+            let words = breezeway::describe(&error);
             let failed = self.finish(Ended::Failed(error)).await;
             if failed.is_err() {
                 tracing::debug!(error = words, "a stream's client is gone before its end");

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::error::ErrorKind;
+
 /// Error returned when TLS was not set up, or when a connection over it has ended.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -22,7 +24,7 @@ pub enum TlsError {
     #[error("a server at a tls: address needs a certificate; give it one by Tls::certificate")]
     NoCertificate,
     /// A file cannot be read.
-    #[error("cannot read {path}: {source}")]
+    #[error("cannot read {path}")]
     File {
         /// Path of the file.
         path: PathBuf,
@@ -100,6 +102,29 @@ pub enum TlsError {
 }
 
 impl TlsError {
+    /// Returns the kind of the error, to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotBuilt
+            | Self::NoRoots
+            | Self::NoCertificate
+            | Self::Pem { .. }
+            | Self::KeyMismatch { .. }
+            | Self::Unusable { .. }
+            | Self::HostName(_) => ErrorKind::InvalidUse,
+            Self::File { source, .. } => ErrorKind::of_io(source),
+            Self::NotTls | Self::OtherProtocol | Self::Protocol(_) => ErrorKind::Violation,
+            Self::Closed => ErrorKind::Died,
+            Self::Expired
+            | Self::NotYetValid
+            | Self::UnknownIssuer
+            | Self::WrongName(_)
+            | Self::NoClientCertificate
+            | Self::Certificate(_)
+            | Self::Alert(_) => ErrorKind::Refused,
+        }
+    }
+
     /// Returns true if a later attempt may succeed: the server ended during the handshake.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self, Self::Closed)

@@ -302,7 +302,7 @@ fn bid(settings: &Settings) {
         match &server {
             Ok(_) => say("won"),
             Err(ServeError::InUse(_)) => say("lost"),
-            Err(other) => say(format!("failed {other}")),
+            Err(other) => say(format!("failed {}", breezeway::describe(other))),
         }
         hear();
         drop(server);

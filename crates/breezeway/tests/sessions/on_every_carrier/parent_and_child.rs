@@ -59,7 +59,7 @@ fn serve_stdin(settings: &Settings) {
     say(match outcome {
         Ok(()) => format!("closed after {sunk}"),
         Err(SessionError::PeerDied) => format!("died after {sunk}"),
-        Err(other) => format!("failed {other}"),
+        Err(other) => format!("failed {}", breezeway::describe(&other)),
     });
 }
 

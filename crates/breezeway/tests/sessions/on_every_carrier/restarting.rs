@@ -429,7 +429,8 @@ mod needs_root {
         let options = ServerOptions::new().take_over(true);
         let options = options.admin_socket(settings.get::<String>("admin"));
         let address: Address = settings.get("address");
-        say(breezeway::Server::bind_with(&address, options).err().unwrap());
+        let error = breezeway::Server::bind_with(&address, options).err().unwrap();
+        say(breezeway::describe(&error));
     }
 
     #[test]
@@ -479,7 +480,7 @@ fn serve(settings: &Settings) {
     let address: Address = settings.get("address");
     let server = match breezeway::Server::bind_with(&address, options) {
         Ok(server) => server,
-        Err(error) => return say(format!("failed {error}")),
+        Err(error) => return say(format!("failed {}", breezeway::describe(&error))),
     };
     say("listening");
     assert_eq!(hear().as_deref(), Some("serve"));
@@ -497,7 +498,7 @@ fn serve(settings: &Settings) {
     });
     let handler = Arc::clone(&everything);
     if let Err(error) = server.serve(move |call: Call<'_>| handler.handle(call)) {
-        return say(format!("failed {error}"));
+        return say(format!("failed {}", breezeway::describe(&error)));
     }
     let unserved = unserved.unserved();
     if unserved != Unserved::default() {

@@ -198,7 +198,7 @@ fn serve_without_threads(settings: &Settings) {
     let options = ServerOptions::new().session(patient());
     let server = Server::bind_with(&address, options).unwrap();
     let error = server.serve(|call: Call<'_>| call.echo()).unwrap_err();
-    say(format!("failed {error}"));
+    say(format!("failed {}", breezeway::describe(&error)));
     limit_threads(None);
     serve(settings);
 }

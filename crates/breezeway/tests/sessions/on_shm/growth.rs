@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
 
-use breezeway::{CallError, ExclusiveSession, PayloadMemory, SessionOptions};
+use breezeway::{CallError, ExclusiveSession, PayloadMemory, SessionOptions, describe};
 
 use crate::support::content::{Random, noise};
 use crate::support::server::{self, ECHO, assert_serves, session_options};
@@ -305,7 +305,7 @@ fn session_opens_without_room_for_ready_memory() {
     let mut session = server.connect(&SessionOptions::new());
     assert_eq!(session.call(ECHO, &[1; 104]).unwrap().bytes().len(), 104);
     assert_eq!(session.call(ECHO, &vec![1; MEBIBYTE / 4]).unwrap().bytes().len(), MEBIBYTE / 4);
-    let error = session.call(ECHO, &vec![1; MEBIBYTE]).unwrap_err().to_string();
+    let error = describe(&session.call(ECHO, &vec![1; MEBIBYTE]).unwrap_err());
     assert!(error.contains("max_memory"), "{error}");
     assert_eq!(session.call(ECHO, &[1; 104]).unwrap().bytes().len(), 104);
 }

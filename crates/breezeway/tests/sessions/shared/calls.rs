@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use breezeway::{
     Address, Call, CallError, ErrorCode, Incoming, OwnedCall, Server, Session, SessionOptions,
+    describe,
 };
 
 use super::{PATIENCE, every_policy, pair, serve};
@@ -158,7 +159,7 @@ fn every_caller_gets_the_sessions_end() {
     let callers: Vec<_> = (0..4)
         .map(|_| {
             let shared = shared.clone();
-            thread::spawn(move || shared.call(0, b"never served").unwrap_err().to_string())
+            thread::spawn(move || describe(&shared.call(0, b"never served").unwrap_err()))
         })
         .collect();
     let taken: Vec<_> = (0..4).map(|_| server.accept().unwrap()).collect();

@@ -1,13 +1,13 @@
 //! A thread ends the waits of others, and a deadline those of its own.
 
-use std::fmt::Display;
+use std::error::Error;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway::{
     CallError, Incoming, OwnedCall, ServerSession, Session, SessionError, SessionOptions,
-    WaitPolicy,
+    WaitPolicy, describe,
 };
 
 use super::{PATIENCE, every_policy, pair};
@@ -15,8 +15,8 @@ use super::{PATIENCE, every_policy, pair};
 /// Result of a wait that ended.
 type Ended = Result<String, &'static str>;
 
-fn said<T, E: Display>(outcome: Result<T, E>) -> Ended {
-    outcome.map_or_else(|error| Ok(error.to_string()), |_| Err("it gave something"))
+fn said<T, E: Error + 'static>(outcome: Result<T, E>) -> Ended {
+    outcome.map_or_else(|error| Ok(describe(&error)), |_| Err("it gave something"))
 }
 
 /// Each of these runs on a thread of its own, and gives how its wait ended.
@@ -37,7 +37,7 @@ fn waits_of_a_client(shared: &Session) -> Vec<Box<dyn FnOnce() -> Ended + Send>>
         Box::new(move || {
             loop {
                 if let Err(error) = sending.send(b"never read") {
-                    return Ok(error.to_string());
+                    return Ok(describe(&error));
                 }
             }
         }),
@@ -115,7 +115,7 @@ fn closed_session_is_over_and_closes_only_once() {
     assert!(other.is_ended() && other.is_going_away());
     let refused = other.call(0, b"").unwrap_err();
     assert!(matches!(refused, CallError::NotSent(_)) && !refused.may_have_run(), "{refused}");
-    assert!(refused.to_string().contains("this side has closed the session"), "{refused}");
+    assert!(describe(&refused).contains("this side has closed the session"), "{refused}");
     // The messages from before the end come first, and the end is in order.
     let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no message") };
     assert_eq!(call.request().to_vec(), b"before");
@@ -159,7 +159,7 @@ fn closing_after_the_peers_end_keeps_the_reason() {
         let _ = shared.call(0, b"");
     }
     shared.close();
-    let refused = shared.call(0, b"").unwrap_err().to_string();
+    let refused = describe(&shared.call(0, b"").unwrap_err());
     assert!(refused.contains("the server closed the session"), "{refused}");
 }
 

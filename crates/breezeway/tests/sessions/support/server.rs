@@ -143,7 +143,7 @@ pub(crate) fn serve(settings: &Settings) {
     let address: Address = settings.get("address");
     let server = match breezeway::Server::bind_with(&address, server_options(settings)) {
         Ok(server) => server,
-        Err(error) => return say(format!("failed {error}")),
+        Err(error) => return say(format!("failed {}", breezeway::describe(&error))),
     };
     let server = if settings.find("streams").unwrap_or(false) {
         server.on_stream(|_, _| Ok(()))

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
 use breezeway::{
-    Address, CallError, Carrier, ExclusiveSession, Session, SessionOptions, WaitPolicy,
+    Address, CallError, Carrier, ExclusiveSession, Session, SessionOptions, WaitPolicy, describe,
 };
 use breezeway_adversary::Connection;
 use breezeway_adversary::native::frame::{Header, greet, hello, request, welcome};
@@ -148,7 +148,7 @@ fn huge_options() -> SessionOptions {
 
 #[track_caller]
 fn names_the_limit(error: &CallError, len: usize) {
-    let text = error.to_string();
+    let text = describe(error);
     assert!(text.contains("RLIMIT_AS") && text.contains(&format!("{len} bytes")), "{text}");
 }
 
@@ -226,7 +226,7 @@ fn half_requests_do_not_wait_for_each_other() {
         for call in calls {
             let outcome = within(PATIENCE, "both calls", move || call.join().unwrap());
             if let Err(error) = outcome {
-                assert!(error.to_string().contains("RLIMIT_AS"), "{error}");
+                assert!(describe(&error).contains("RLIMIT_AS"), "{error}");
             }
         }
     }
@@ -246,7 +246,7 @@ pub(crate) fn call_short_of_memory(settings: &Settings) {
     names_the_limit(&shared.call(RESERVE, &request).map(drop).unwrap_err(), HUGE);
     assert_eq!(shared.call(ECHO, b"small").unwrap().to_vec(), b"small");
     let error = session.call(RESERVE, &request).map(drop).unwrap_err();
-    assert!(error.to_string().contains("RLIMIT_AS"), "{error}");
+    assert!(describe(&error).contains("RLIMIT_AS"), "{error}");
     assert!(error.session_goes_on());
     // Its first calls may fail for the same reply.
     while session.call(ECHO, b"small").map(drop).is_err() {

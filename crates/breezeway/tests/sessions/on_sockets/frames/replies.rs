@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use breezeway::{CallError, Carrier, ExclusiveSession, WaitPolicy};
+use breezeway::{CallError, Carrier, ExclusiveSession, WaitPolicy, describe};
 use breezeway_adversary::native::frame::{self, Header, request, welcome};
 use breezeway_adversary::native::layout::flag::{ERROR, FIN, LENT};
 use breezeway_adversary::native::layout::kind::{CANCEL, GO_AWAY, MESSAGE, SHUTDOWN};
@@ -193,7 +193,7 @@ fn a_reply_with_descriptors_is_a_violation() {
             let error = within(PROMPT, "the error", move || {
                 session.call(METHOD, b"hi").map(drop).expect_err("a violation")
             });
-            assert!(error.to_string().contains("file descriptors"), "{error}");
+            assert!(describe(&error).contains("file descriptors"), "{error}");
             within(PROMPT, "the end", move || acting.join().unwrap());
         }
     }
