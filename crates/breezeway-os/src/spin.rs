@@ -12,7 +12,8 @@ pub enum WaitPolicy {
     /// Polls for a short, self-tuning time, then sleeps. Costs nothing while idle.
     #[default]
     Adaptive,
-    /// Sleeps at once.
+    /// Sleeps at once. (The sender of an exclusive session polls for a slot of a full ring as under
+    /// `Adaptive`.)
     Park,
 }
 

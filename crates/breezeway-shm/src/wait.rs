@@ -35,9 +35,8 @@ pub enum WaitError {
 /// Waits of one thread for one peer.
 pub struct Waiter {
     /// For entries, and for payload memory.
-    usual: Polling,
-    /// For slots of the ring. These waits poll under [`WaitPolicy::Park`] too, as long as that
-    /// pays: an awake peer makes room in much less time than one wake-up takes, and rings for a
+    entries_and_memory: Polling,
+    /// For slots of the ring. These waits poll under [`WaitPolicy::Park`] too: an awake peer makes room in much less time than one wake-up takes, and rings for a
     /// sender that sleeps, and then has to be woken itself.
     slots: Polling,
 }
@@ -61,18 +60,21 @@ impl Polling {
 impl Waiter {
     /// Creates a waiter with this policy and spin bound.
     pub fn new(waiting: impl Into<Waiting>) -> Self {
-        let usual = waiting.into();
-        let policy = match usual.policy {
+        let waiting = waiting.into();
+        let policy = match waiting.policy {
             WaitPolicy::Busy => WaitPolicy::Busy,
             WaitPolicy::Adaptive | WaitPolicy::Park => WaitPolicy::Adaptive,
         };
-        Self { usual: Polling::new(usual), slots: Polling::new(Waiting { policy, ..usual }) }
+        Self {
+            entries_and_memory: Polling::new(waiting),
+            slots: Polling::new(Waiting { policy, ..waiting }),
+        }
     }
 
     #[inline(always)]
     fn polling(&mut self, want: Want) -> &mut Polling {
         match want {
-            Want::Data | Want::Memory { .. } => &mut self.usual,
+            Want::Data | Want::Memory { .. } => &mut self.entries_and_memory,
             Want::Consumed(_) => &mut self.slots,
         }
     }
@@ -108,12 +110,28 @@ impl Waiter {
         let polling = self.polling(want);
         let budget = polling.spinner.ticks(|| endpoint.shares_cpu());
         polling.polls = if budget > 0 { POLLS_PER_TICK } else { 1 };
-        let came = budget > 0 && self.spin_counted(endpoint, want, start, budget, deadline)?;
-        if !came {
-            self.sleep(endpoint, want, deadline)?;
+        let waited = self.spin_and_sleep(endpoint, want, start, budget, deadline);
+        match waited {
+            Ok(()) => self.polling(want).spinner.learn(clock::ticks().wrapping_sub(start)),
+            // However short the wait was, no spin of that time would have paid.
+            Err(WaitError::DeadlinePassed) => self.polling(want).spinner.learn(u64::MAX),
+            Err(_) => {}
         }
-        self.polling(want).spinner.learn(clock::ticks().wrapping_sub(start));
-        Ok(())
+        waited
+    }
+
+    fn spin_and_sleep(
+        &self,
+        endpoint: &mut Endpoint,
+        want: Want,
+        start: u64,
+        budget: u64,
+        deadline: Deadline,
+    ) -> Result<(), WaitError> {
+        if budget > 0 && self.spin_counted(endpoint, want, start, budget, deadline)? {
+            return Ok(());
+        }
+        self.sleep(endpoint, want, deadline)
     }
 
     /// Polls, and counts the outcome.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::support::{FIN, OPEN, Pair, Terms};
 use breezeway_os::{Deadline, WaitPolicy, Waiting, cpu};
 use breezeway_shm::layout::{DATA_WAKE_AT, MESSAGE, NO_WAKE, SPACE_WAKE_AT};
-use breezeway_shm::{Body, Head, SendError, Waiter, Want};
+use breezeway_shm::{Body, Head, SendError, WaitError, Waiter, Want};
 
 const REQUEST: Head = Head { kind: MESSAGE, flags: OPEN | FIN, stream: 1, tag: 0, time: 0 };
 
@@ -92,4 +92,23 @@ fn parked_waiter_spins_for_slots_and_for_nothing_else() {
     assert_eq!(sleeps(park(LONG), |sleeps| sleeps), 1);
     assert_eq!(sleeps_for_a_slot(park(LONG), is_late()), u64::from(!cpu::spinning_pays()));
     assert_eq!(sleeps_for_a_slot(park(Duration::ZERO), |sleeps| sleeps), 1);
+}
+
+#[test]
+fn waits_for_slots_that_end_by_their_deadline_stop_spinning() {
+    let mut pair = Pair::new(Terms::default());
+    let one = &mut pair.one;
+    let until = loop {
+        match one.send(REQUEST, Body::Bytes(b"")) {
+            Ok(()) => {}
+            Err(SendError::Full { until, .. }) => break until,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let mut waiter = Waiter::new(Waiting { policy: WaitPolicy::Park, spin_bound: LONG });
+    for _ in 0..40 {
+        let deadline = Deadline::from(Some(Duration::from_millis(1)));
+        assert!(matches!(waiter.wait(one, until, deadline), Err(WaitError::DeadlinePassed)));
+    }
+    assert!(one.meter().totals().slept > 0);
 }
