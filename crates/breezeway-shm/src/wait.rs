@@ -36,8 +36,9 @@ pub enum WaitError {
 pub struct Waiter {
     /// For entries, and for payload memory.
     entries_and_memory: Polling,
-    /// For slots of the ring. These waits poll under [`WaitPolicy::Park`] too: an awake peer makes room in much less time than one wake-up takes, and rings for a
-    /// sender that sleeps, and then has to be woken itself.
+    /// For slots of the ring. These waits poll under [`WaitPolicy::Park`] too: an awake peer makes
+    /// room in much less time than one wake-up takes, and rings for a sender that sleeps, and then
+    /// has to be woken itself.
     slots: Polling,
 }
 

@@ -98,8 +98,8 @@ impl SessionOptions {
     }
 
     /// Sets the longest time that [`WaitPolicy::Adaptive`] spins before it sleeps, 0 s to 1 s; for
-    /// slots of a full ring also that of [`WaitPolicy::Park`], which 0 s keeps from spinning at all.
-    /// Default 100 µs, about two wake-ups of a sleeping process: a caller whose server must be
+    /// slots of a full ring also that of [`WaitPolicy::Park`], which 0 s keeps from spinning at
+    /// all. Default 100 µs, about two wake-ups of a sleeping process: a caller whose server must be
     /// woken still receives the reply without sleeping.
     pub fn spin_bound(mut self, longest: Duration) -> Self {
         self.spin_bound = longest;
