@@ -73,8 +73,7 @@ func (c *nativeCall) RemoteAddr() net.Addr { return &c.peer }
 func (s *transServer) handle(ctx context.Context, call *breezeway.Call) error {
 	called, has := s.methods[call.Method()]
 	if !has {
-		return &breezeway.CallError{Code: breezeway.CodeNoSuchMethod,
-			Reason: "no service here has such a method"}
+		return wire.NoSuchMethod(s.services)
 	}
 	if !called.isCall {
 		return &breezeway.CallError{Code: wire.CodeOf(remote.InvalidMessageTypeException),

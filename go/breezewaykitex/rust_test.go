@@ -10,10 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/bytedance/gopkg/cloud/metainfo"
-	"github.com/cloudwego/kitex/client/callopt"
 	"github.com/cloudwego/kitex/pkg/kerrors"
 	"github.com/cloudwego/kitex/pkg/remote"
 
@@ -122,21 +120,6 @@ func TestRustServerAnswersEveryKindOfCall(t *testing.T) {
 	})
 }
 
-func TestRustServerRefusesUnknownMethod(t *testing.T) {
-	withRust(t, func(t *testing.T, _ *peer, p pair) {
-		other, err := echo.NewClient("Echo", breezewaykitex.Client(p.address))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = other.Echo(context.Background(), nil)
-		var exception *remote.TransError
-		if !errors.As(err, &exception) || exception.TypeID() != remote.UnknownMethod {
-			t.Errorf("%v", err)
-		}
-		p.isRight(t)
-	})
-}
-
 func TestRustServerTakesAndSendsMetainfo(t *testing.T) {
 	withRust(t, func(t *testing.T, _ *peer, p pair) {
 		ctx := metainfo.WithValue(context.Background(), "born", "?")
@@ -147,36 +130,6 @@ func TestRustServerTakesAndSendsMetainfo(t *testing.T) {
 		if born, _ := metainfo.RecvBackwardValue(ctx, "born"); born != "1815" {
 			t.Errorf("%q comes back", born)
 		}
-	})
-}
-
-func TestRustServerLearnsDeadlineAndCancellation(t *testing.T) {
-	withRust(t, func(t *testing.T, server *peer, p pair) {
-		_, err := p.client.Age(context.Background(), "slow",
-			callopt.WithRPCTimeout(100*time.Millisecond))
-		if !errors.Is(err, kerrors.ErrRPCTimeout) {
-			t.Errorf("%v", err)
-		}
-		if said := server.says(t) + server.says(t); said != "slowgiven up" {
-			t.Errorf("%q at the deadline", said)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() {
-			_, err := p.client.Age(ctx, "slow")
-			ended <- err
-		}()
-		if said := server.says(t); said != "slow" {
-			t.Errorf("%q before the cancellation", said)
-		}
-		cancel()
-		if said := server.says(t); said != "given up" {
-			t.Errorf("%q at the cancellation", said)
-		}
-		if err := <-ended; !kerrors.IsTimeoutError(err) {
-			t.Errorf("%v", err)
-		}
-		p.isRight(t)
 	})
 }
 
@@ -278,20 +231,6 @@ func TestRustClientCallsEveryKindOfMethod(t *testing.T) {
 			t.Errorf("an unknown method: status %d, %s", status, output)
 		}
 		p.isRight(t)
-	})
-}
-
-func TestRustClientsDeadlineEndsHandlersContext(t *testing.T) {
-	program(t, "BREEZEWAY_BIN")
-	withPairs(t, func(t *testing.T, p pair) {
-		status, output := rustCalls(t, p.address, usersIDL, "Users.age", `{"name":"slow"}`,
-			"--timeout", "200ms")
-		if status != 4 {
-			t.Errorf("status %d, %s", status, output)
-		}
-		if err := <-p.ended; err == nil {
-			t.Error("the handler's context goes on")
-		}
 	})
 }
 

@@ -3,7 +3,9 @@ package breezewaykitex
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/cloudwego/kitex/pkg/diagnosis"
@@ -92,6 +94,7 @@ type transServer struct {
 	handler  remote.ServerTransHandler
 	streamer *streamer
 	methods  map[uint32]method
+	services []string // their names
 	plain    plainConns
 }
 
@@ -108,7 +111,7 @@ func (s *transServer) CreateListener(net.Addr) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.methods = methods
+	s.methods, s.services = methods, slices.Sorted(maps.Keys(services))
 	own := []breezeway.ServerOption{breezeway.WithService(wire.Number),
 		breezeway.WithOffload(mostHandlers),
 		breezeway.WithForeignProtocol(thriftProtocol), breezeway.WithStreamHandler(s.serveStream)}

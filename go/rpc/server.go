@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/breezeway-ipc/breezeway/go/breezeway"
 	"github.com/breezeway-ipc/breezeway/go/internal/wire"
@@ -17,10 +19,11 @@ const mostHandlers = 65536
 // A Server serves services. Register them with the functions of the generated code, then call
 // Listen and Serve. Handlers run concurrently.
 type Server struct {
-	native  *breezeway.Server // nil before Listen
-	methods map[uint32]method
-	failed  error // of a registration
-	listens bool
+	native   *breezeway.Server // nil before Listen
+	methods  map[uint32]method
+	services []string // their names
+	failed   error    // of a registration
+	listens  bool
 }
 
 // method is a method with its handler: of calls or of streams.
@@ -53,6 +56,9 @@ func (s *Server) add(m method) {
 		s.methods = map[uint32]method{}
 	}
 	s.methods[m.tag] = m
+	if service, _, _ := strings.Cut(m.name, "."); !slices.Contains(s.services, service) {
+		s.services = append(s.services, service)
+	}
 }
 
 // Listen listens at the given addresses, separated by commas. It fails if two registered methods
@@ -101,8 +107,7 @@ func (s *Server) serve(ctx context.Context, native *breezeway.Call) error {
 	m, has := s.methods[native.Method()]
 	switch {
 	case !has:
-		return &breezeway.CallError{Code: breezeway.CodeNoSuchMethod,
-			Reason: "no service here has such a method"}
+		return wire.NoSuchMethod(s.services)
 	case m.call == nil:
 		return &breezeway.CallError{Code: wire.CodeOf(KindInvalidMessageType),
 			Reason: m.name + " is a stream, and was called"}

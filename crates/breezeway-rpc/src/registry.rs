@@ -66,11 +66,11 @@ impl Registry {
                 Err(Error::new(ExceptionKind::NO_SERVICE_NAME, words))
             }
             (None, _, Some(service)) if !self.has(service) => {
-                let words = format!("unknown service {}", service.escape_ascii());
+                let words = format!("unknown service {}{}", service.escape_ascii(), self.served());
                 Err(Error::new(ExceptionKind::UNKNOWN_SERVICE, words))
             }
             (None, ..) => {
-                let words = format!("unknown method {name}");
+                let words = format!("unknown method {name}{}", self.served());
                 Err(Error::new(ExceptionKind::UNKNOWN_METHOD, words))
             }
         }
@@ -90,6 +90,20 @@ impl Registry {
 
     fn has(&self, service: &[u8]) -> bool {
         self.services.iter().any(|name| name.as_bytes() == service)
+    }
+
+    /// Returns the error for a number that no method has.
+    pub(crate) fn unknown_number(&self) -> Error {
+        let words = format!("no service here has such a method{}", self.served());
+        Error::new(ExceptionKind::UNKNOWN_METHOD, words)
+    }
+
+    /// Returns the part of an error that names the services, which a server lists nowhere else.
+    fn served(&self) -> String {
+        match self.services.is_empty() {
+            true => "; nothing is served here".to_owned(),
+            false => format!("; served here: {}", self.services.join(", ")),
+        }
     }
 
     /// Finds a method by its number.
@@ -138,6 +152,18 @@ mod tests {
         assert_eq!(kind(Some(b"Three"), "both"), Err(ExceptionKind::UNKNOWN_SERVICE));
         assert_eq!(kind(Some(b"Two"), "one"), Err(ExceptionKind::UNKNOWN_METHOD));
         assert_eq!(kind(None, "none"), Err(ExceptionKind::UNKNOWN_METHOD));
+    }
+
+    #[test]
+    fn error_of_unknown_method_names_services() {
+        let mut registry = Registry::default();
+        assert!(registry.unknown_number().to_string().ends_with("; nothing is served here"));
+        registry.add("One", &[method("both", 1)]).unwrap();
+        registry.add("Two", &[method("both", 3)]).unwrap();
+        let of_name = |service| registry.find_by_name(service, "none").unwrap_err();
+        for error in [registry.unknown_number(), of_name(None), of_name(Some(&b"Three"[..]))] {
+            assert!(error.to_string().ends_with("; served here: One, Two"), "{error}");
+        }
     }
 
     #[test]

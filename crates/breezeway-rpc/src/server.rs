@@ -130,7 +130,8 @@ impl Services {
 
     pub(crate) fn handle(&self, call: breezeway::Call<'_>) -> Handled {
         let Some((found, method)) = self.registry.find(call.method()) else {
-            return call.no_such_method();
+            let (code, reason) = self.registry.unknown_number().to_client();
+            return call.fail(code, &reason);
         };
         let mut cx = Context::new(call.peer().clone(), call.carrier(), call.patience());
         let block = call.metadata();

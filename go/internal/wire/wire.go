@@ -47,6 +47,17 @@ func Tag(service, method string) uint32 {
 	return fnv1a(fnv1a(fnv1a(offset, service), dot), method)
 }
 
+// NoSuchMethod returns the failure of a call that no service has a method for. It names the
+// services, which a server lists nowhere else.
+func NoSuchMethod(services []string) *breezeway.CallError {
+	served := "nothing is served here"
+	if len(services) > 0 {
+		served = "served here: " + strings.Join(services, ", ")
+	}
+	return &breezeway.CallError{Code: breezeway.CodeNoSuchMethod,
+		Reason: "no service here has such a method; " + served}
+}
+
 func fnv1a(hash uint32, text string) uint32 {
 	const prime = 0x01000193
 	for i := range len(text) {

@@ -238,7 +238,8 @@ pub(crate) async fn last_replies(mut connections: JoinSet<()>) {
 /// Serves one call, for as long as its client wants the reply.
 async fn serve<S: AsyncServices>(shared: &Shared<S>, call: OwnedCall) -> Result<(), ReplyError> {
     let Some((Found { service, method }, called)) = shared.registry.find(call.method()) else {
-        return call.fail(ErrorCode::NoSuchMethod, "no service here has such a method");
+        let (code, reason) = shared.registry.unknown_number().to_client();
+        return call.fail(code, &reason);
     };
     let cx = Context::new(call.peer().clone(), call.carrier(), call.time_left());
     let cx = called.check_call().and_then(|()| cx.with_block(call.message().metadata()));
