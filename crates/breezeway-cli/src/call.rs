@@ -1,5 +1,7 @@
 //! `breezeway call`: a method of any service, with JSON in and out.
 
+#[cfg(feature = "grpc")]
+mod grpc;
 mod method;
 mod raw;
 mod reply;
@@ -12,7 +14,8 @@ use std::time::Duration;
 
 use breezeway::{CallError, ConnectError, HandshakeError, TlsError, describe};
 use breezeway_idl::model::Schema;
-use breezeway_rpc::{CallOptions, Error, StreamChannel, ThriftClient, ThriftFraming};
+use breezeway_rpc::thrift::Streaming;
+use breezeway_rpc::{CallOptions, Error, Method, StreamChannel, ThriftClient, ThriftFraming};
 use serde_json::Value;
 
 use self::method::Called;
@@ -36,14 +39,20 @@ Examples:
   cat lines.json | breezeway call shm:/run/room.sock --idl room.thrift Room.talk
   breezeway call shm:/run/users.sock --idl users.thrift --timeout 2s \\
     --metadata user=ada --metadata trace=7 Users.age '{\"name\": \"Ada\"}'
+  breezeway call shm:/run/health.sock grpc.health.v1.Health/Check
+  breezeway call unix:/run/greeter.sock --proto greeter.proto \
+    Greeter/SayHello '{\"name\": \"Ada\"}'
   breezeway call tls:users.example.org:7000 --roots ca.pem --certificate me.pem --key me.key \\
     --idl users.thrift Users.age '{\"name\": \"Ada\"}'
+
+The service is Thrift's with --idl, else gRPC's, whose messages are known from --proto or by the \
+server's reflection. An unknown service or method is an error that names those of the server.
 
 A call takes one JSON object, the arguments by their names, and prints the result as one line. A \
 stream takes and prints messages, each the struct itself, one to a line. Enums are names or \
 numbers, binary is base64, maps whose keys are containers are arrays of pairs. A field that is \
 not given is not sent, unless the IDL has a default; fields of a reply that the IDL does not have \
-are not printed.
+are not printed. Messages of gRPC are JSON as Protobuf defines it.
 
 Exit status: 0 if the method gave a result, 3 if it threw an exception that the IDL declares, or \
 refused (a business error), 4 if the call failed on its way or in the server, 2 for a bad command \
@@ -58,8 +67,11 @@ pub(crate) struct Args {
     address: Target,
     /// The .thrift file that has the service
     #[arg(long, value_name = "FILE")]
-    idl: PathBuf,
-    /// The method, such as Users.age
+    idl: Option<PathBuf>,
+    /// The .proto file that has the service; without --idl and --proto the server's reflection
+    #[arg(long, value_name = "FILE", conflicts_with = "idl")]
+    proto: Option<PathBuf>,
+    /// The method, such as Users.age or grpc.health.v1.Health/Check
     #[arg(value_name = "SERVICE.METHOD")]
     method: String,
     /// The arguments; - reads standard input, as does a stream without this argument; a call
@@ -67,7 +79,7 @@ pub(crate) struct Args {
     #[arg(value_name = "JSON")]
     json: Option<String>,
     /// Framing of messages
-    #[arg(long, value_enum, default_value_t = Framing::Auto)]
+    #[arg(long, value_enum, default_value_t = Framing::Auto, requires = "idl")]
     framing: Framing,
     /// Give up after this time, such as 500ms or 2s; a call waits for ever otherwise
     #[arg(long, value_name = "TIME", value_parser = timeout)]
@@ -133,18 +145,23 @@ pub(crate) enum CallFailure {
     Refused(String, Error),
     #[error(
         "{0} failed: the server has no such method, or does not serve Thrift; check the address, \
-         and --idl"
+         and --idl{1}"
     )]
-    NoMethod(String),
+    NoMethod(String, String),
     #[error("{0} failed: {why}", why = describe(.1))]
     Failed(String, Error),
+    #[cfg(feature = "grpc")]
+    #[error("{0} failed: {1}")]
+    Status(String, String),
 }
 
 impl CallFailure {
     pub(crate) fn exit_status(&self) -> u8 {
         match self {
             Self::Thrown { .. } | Self::Refused(..) => 3,
-            Self::NoMethod(_) | Self::Failed(..) => 4,
+            Self::NoMethod(..) | Self::Failed(..) => 4,
+            #[cfg(feature = "grpc")]
+            Self::Status(..) => 4,
         }
     }
 }
@@ -152,7 +169,8 @@ impl CallFailure {
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     args.certificates.install_for_client(args.address.places())?;
-    let schema = breezeway_idl::read(std::slice::from_ref(&args.idl), &args.include_dirs)?;
+    let Some(idl) = &args.idl else { return run_grpc(&args) };
+    let schema = breezeway_idl::read(std::slice::from_ref(idl), &args.include_dirs)?;
     // Leaked, because threads use it; the command calls one method, once.
     let called = Called::find(Box::leak(Box::new(schema)), &args.method)?;
     let options = args
@@ -187,6 +205,19 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     }
 }
 
+/// Runs the command for a method of gRPC.
+fn run_grpc(args: &Args) -> Result<(), Failure> {
+    #[cfg(feature = "grpc")]
+    if let Target::Breezeway(address) = &args.address {
+        return grpc::run(args, address);
+    }
+    let idl = "give the .thrift file of the service by --idl";
+    Err(match &args.address {
+        Target::Shmipc(_) => format!("a shmipc: address has no services of gRPC: {idl}").into(),
+        Target::Breezeway(_) => format!("this build has no gRPC: {idl}").into(),
+    })
+}
+
 /// Returns true if a server answered that may speak Thrift.
 fn speaks_otherwise(error: &ConnectError) -> bool {
     match error {
@@ -219,7 +250,8 @@ struct Call {
 impl Call {
     fn perform(&self, channel: impl StreamChannel) -> Result<(), Failure> {
         if self.called.wire.is_stream() {
-            return stream::run(self, channel);
+            let ended = stream::run(self, &channel);
+            return ended.map_err(|failure| self.explained(failure, &channel));
         }
         let arguments = self.arguments()?;
         let Called { schema, method, wire } = &self.called;
@@ -234,6 +266,17 @@ impl Call {
             Outcome::Value(text) => Ok(print(&text)?),
             Outcome::Void => Ok(print("null")?),
             Outcome::Thrown(exception, fields) => Err(self.thrown(exception, fields)),
+        }
+    }
+
+    /// Returns the failure of a stream. A reset of an unknown method has no words; a call of the
+    /// same number gets the server's, which name its services.
+    fn explained(&self, failure: Failure, channel: &impl StreamChannel) -> Failure {
+        let Some(CallFailure::NoMethod(..)) = failure.downcast_ref() else { return failure };
+        let called = Method { streaming: Streaming::None, ..self.called.wire };
+        match channel.call(&called, &Raw::default(), &self.options) {
+            Err(error) if is_unknown_method(&error) => self.failed(error),
+            _ => failure,
         }
     }
 
@@ -272,10 +315,19 @@ impl Call {
             | Error::Call(CallError::TooLarge { .. } | CallError::TooMuchMetadata { .. }) => {
                 error.into()
             }
-            error if is_unknown_method(&error) => CallFailure::NoMethod(self.name()).into(),
+            error if is_unknown_method(&error) => {
+                CallFailure::NoMethod(self.name(), served(&error)).into()
+            }
             error => CallFailure::Failed(self.name(), error).into(),
         }
     }
+}
+
+/// Returns the names of the services that the error of an unknown method has, if any.
+fn served(error: &Error) -> String {
+    let words = error.to_string();
+    let names = words.split_once("; served here: ").map(|(_, names)| names);
+    names.map_or_else(String::new, |names| format!(" (served here: {names})"))
 }
 
 /// Prints a line of output. A closed reader, such as `head` after its lines, is not an error.

@@ -589,6 +589,24 @@ fn server_without_the_method_is_named_with_remedy() {
 }
 
 #[test]
+fn unknown_service_fails_with_names_of_served_ones() {
+    each_way(|served, way| {
+        let other = served.folder.path().join("other.thrift");
+        let idl = "struct Line { 1: string text }\nservice Other { void nothing() \
+            Line talk(1: Line line) (streaming.mode = \"bidirectional\") }";
+        std::fs::write(&other, idl).unwrap();
+        for method in ["Other.nothing", "Other.talk"] {
+            let other = other.display().to_string();
+            let mut command = breezeway(&["call", &served.address, "--idl", &other]);
+            command.args(&served.arguments).args(way).arg(method);
+            let called = output(command, "");
+            assert!(text(&called.stderr).contains("(served here: Kinds)"), "{called:?}");
+            assert_eq!(called.status.code(), Some(4), "{called:?}");
+        }
+    });
+}
+
+#[test]
 fn reply_unlike_the_idl_is_refused_with_its_field() {
     // An IDL in which echo returns other types.
     let served = Served::new("shm");

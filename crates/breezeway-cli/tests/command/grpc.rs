@@ -18,7 +18,7 @@ use crate::support::{
 const GEARS: [&str; 2] = ["native", "http2"];
 
 /// Starts a server of gRPC, and returns the address that it printed.
-fn serve(address: &str, arguments: &[&str]) -> (Running, String) {
+pub(crate) fn serve(address: &str, arguments: &[&str]) -> (Running, String) {
     let mut command = breezeway(&["serve", "--protocol", "grpc", "--addr", address]);
     command.args(arguments);
     let running = Running::start(command);

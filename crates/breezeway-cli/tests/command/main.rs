@@ -3,6 +3,7 @@
 
 mod bench;
 mod call;
+mod call_grpc;
 mod deploy;
 mod doctor;
 mod grpc;
