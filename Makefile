@@ -41,7 +41,7 @@ check: format columns prose arrows unsafe relaxed links
 	$(LINTED) $(TEST) --quiet --lib --bins
 
 ## Before a commit is pushed: format and the tests in Rust (budget: 10 minutes from nothing on two cores).
-test: format columns prose arrows unsafe relaxed links unit
+test: format columns prose arrows unsafe relaxed links unit matrix
 
 # Two at a time, the long ones first: each builds in a target directory of its own.
 BUILDS = peers-check features packages model etcd volo msrv docs fuzz-check tutorial book api
@@ -51,7 +51,7 @@ ship:
 	$(MAKE) --jobs 2 --output-sync=target $(BUILDS)
 
 ## What CI does not run: sanitizers, faults, kills, hostile sessions, restarts, soaks, a release's files, containers (three hours).
-full: carriers-tls go-race asan tsan properties soak slow soak-go restarts failover random-idls faults attacks torture hostile deny dist containers
+full: service-matrix carriers-tls go-race asan tsan properties soak slow soak-go restarts failover random-idls faults attacks torture hostile deny dist containers
 
 ## The quick rows of every table: carriers and rare calls, iceoryx2, codecs, gRPC (five minutes after the builds).
 bench: release

@@ -73,6 +73,11 @@ SLOW_TEST = fast_producer_keeps_slow_consumers_pace_and_memory
 soak-go:
 	cd go && go test -run Soak ./breezeway -soak 10m -timeout 1h -v
 
+## Each case of each client of a Thrift service with each server, those of Kitex and Volo too (a minute when built).
+service-matrix:
+	$(CARGO) build --quiet --workspace --all-features --locked --bin matrix
+	target/debug/matrix table
+
 GENERATIONS ?= 200
 ## Two hundred generations of servers, of services and of gRPC, each a process, under load: no failed call, no message lost or doubled (minutes).
 restarts:

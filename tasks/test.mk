@@ -58,6 +58,12 @@ suite-rest:
 suite-doc:
 	MAKEFLAGS= $(TEST) --quiet --doc
 
+# Volo is not in it: it takes a minute to build.
+## The main cases of each client of a Thrift service with each server, also in Go where it is (half a minute when built).
+matrix:
+	$(CARGO) build --quiet --workspace --all-features --locked --bin matrix
+	target/debug/matrix table --short
+
 ## Writes what the IDL generator's golden files and the traces of sessions have to be: see what differs.
 golden:
 	UPDATE_GOLDEN=1 $(CARGO) test -p breezeway-idl --test generator golden

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// IDLs with kept Go, and the folder of its package below that of this repository.
-const GO: [(&str, &str); 9] = [
+const GO: [(&str, &str); 10] = [
     ("crates/breezeway-idl/tests/corpus/containers", "go/internal/idl"),
     ("crates/breezeway-idl/tests/corpus/defaults", "go/internal/idl"),
     ("crates/breezeway-idl/tests/corpus/recursive", "go/internal/idl"),
@@ -16,6 +16,7 @@ const GO: [(&str, &str); 9] = [
     ("go/examples/users/idl/users", "go/examples/users/gen"),
     ("go/breezewaykitex/idl/echo", "go/internal/idl"),
     ("go/breezewaykitex/idl/shapes", "go/internal/idl"),
+    ("testing/matrix/matrix", "testing/matrix/go/gen"),
 ];
 
 #[test]

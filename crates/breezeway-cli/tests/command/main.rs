@@ -12,6 +12,7 @@ mod idl;
 mod inspect;
 mod limits;
 mod manual;
+mod needs_go;
 mod serve;
 mod settings;
 mod thrift;
