@@ -325,8 +325,8 @@ impl Call {
 
 /// Returns the names of the services that the error of an unknown method has, if any.
 fn served(error: &Error) -> String {
-    let words = error.to_string();
-    let names = words.split_once("; served here: ").map(|(_, names)| names);
+    let Error::Application(exception) = error else { return String::new() };
+    let names = exception.message.split_once("; served here: ").map(|(_, names)| names);
     names.map_or_else(String::new, |names| format!(" (served here: {names})"))
 }
 

@@ -157,12 +157,12 @@ mod tests {
     #[test]
     fn error_of_unknown_method_names_services() {
         let mut registry = Registry::default();
-        assert!(registry.unknown_number().to_string().ends_with("; nothing is served here"));
+        assert!(registry.unknown_number().to_string().contains("; nothing is served here"));
         registry.add("One", &[method("both", 1)]).unwrap();
         registry.add("Two", &[method("both", 3)]).unwrap();
         let of_name = |service| registry.find_by_name(service, "none").unwrap_err();
         for error in [registry.unknown_number(), of_name(None), of_name(Some(&b"Three"[..]))] {
-            assert!(error.to_string().ends_with("; served here: One, Two"), "{error}");
+            assert!(error.to_string().contains("; served here: One, Two"), "{error}");
         }
     }
 

@@ -100,5 +100,5 @@ fn bad_messages_fail_before_anything_is_sent() {
 fn server_of_another_protocol_is_refused_in_words() {
     let numbers = Serve::start(&[]);
     let address = numbers.folder.address().to_string();
-    fails(&address, &["Echo/Echo", "{}"], 1, &["gRPC"]);
+    fails(&address, &["Echo/Echo", "{}"], 1, &["HTTP/2"]);
 }
