@@ -493,7 +493,7 @@ fn missing_methods_and_services_are_refused_with_existing_ones() {
     served.fails(&["Base.echo"], 1, "service Base has no method 'echo': it has who");
     // The server itself has no such service.
     served.fails(&["Base.who", "{}"], 4, "Base.who failed: ");
-    served.fails(&["--framing", "ttheader", "Base.who", "{}"], 4, "unknown service Base");
+    served.fails(&["--framing", "ttheader", "Base.who", "{}"], 4, "(served here: Kinds)");
 }
 
 #[test]
