@@ -57,7 +57,7 @@ pub(crate) async fn serve(path: &str) -> Result<()> {
 pub(crate) async fn serve_over_session(address: &str) -> Result<()> {
     let echo = echo::EchoServer::from_handler(Mirror);
     let echo = VoloService::<_, echo::EchoRequestRecv>::new(echo, methods!(Echo: five, rows))?;
-    let server = AsyncServer::bind(&address.parse()?)?.add_service(echo)?;
+    let server = AsyncServer::bind(address)?.add_service(echo)?;
     println!("ready");
     Ok(server.serve().await?)
 }
@@ -153,7 +153,7 @@ pub(crate) async fn beside() -> Result<()> {
         AsyncEchoClient::new(AsyncThriftClient::new(format!("unix:{volo_path}").parse()?));
     let volo = client!(&volo_path);
     let from_volo = client!(&unix);
-    let session = Session::connect(&places.volo_over_shm().parse()?).await?;
+    let session = Session::connect(places.volo_over_shm()).await?;
     let over_shm = echo::EchoClientBuilder::new("Echo").call_over(session).build();
 
     let session = ExclusiveSession::connect(&places.in_place())?;

@@ -41,7 +41,7 @@ async fn unanswered_call_ends_at_its_deadline() {
 async fn unknown_method_has_its_kind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nothing.sock");
-    let server = AsyncServer::bind(&format!("shm:{}", path.display()).parse().unwrap()).unwrap();
+    let server = AsyncServer::bind(format!("shm:{}", path.display())).unwrap();
     let address = server.address();
     let serving = tokio::spawn(server.serve());
     let failed = client(&address, PATIENCE).await.check(1).await;
@@ -134,7 +134,7 @@ impl motore::Service<ServerContext, Overrun> for Unreached {
 async fn panic_of_pilota_fails_the_call_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("overrun.sock");
-    let server = AsyncServer::bind(&format!("shm:{}", path.display()).parse().unwrap()).unwrap();
+    let server = AsyncServer::bind(format!("shm:{}", path.display())).unwrap();
     let service = VoloService::<_, Overrun>::new(Unreached, methods!(Shop: check)).unwrap();
     let server = server.add_service(service).unwrap();
     let session = {

@@ -71,7 +71,7 @@ async fn layers_of_both_sides_see_calls() {
     let served = Counting::default();
     let layered = served.clone().layer(Checked(volos::ShopServer::from_handler(Corner::new(tell))));
     let service = VoloService::<_, ShopRequestRecv>::new(layered, SHOP).unwrap();
-    let server = AsyncServer::bind(&format!("shm:{}", path.display()).parse().unwrap()).unwrap();
+    let server = AsyncServer::bind(format!("shm:{}", path.display())).unwrap();
     let server = server.add_service(service).unwrap();
     let address = server.address();
     let serving = tokio::spawn(server.serve());
