@@ -77,7 +77,7 @@ fn all(programs: &Programs, pairs: &[Pair], cases: &[&'static str]) -> Table {
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
-                while let Some(&pair) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(&pair) = pairs.get(next.fetch_add(1, Ordering::SeqCst)) {
                     for (case, cell) in column(programs, pair, cases) {
                         if let Cell::Failed(words) = &cell {
                             let Pair { client, server, carrier } = pair;
