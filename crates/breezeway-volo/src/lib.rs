@@ -29,9 +29,13 @@
 //!
 //! # Trust
 //!
-//! pilota, by which Volo reads messages, does not check that strings are UTF-8. This crate checks
-//! the lengths, counts and nesting of a message before pilota reads it, and fails the call if
-//! pilota panics; a peer that sends strings of other bytes has to be trusted not to.
+//! Peers have to be trusted, as with Volo itself. pilota, by which Volo reads messages, does not
+//! check that strings are UTF-8, and reads elements by the types of the IDL whatever the message
+//! announces: a hostile message can make it recurse until the stack ends, or reserve memory until
+//! the process aborts. This crate checks lengths, counts and nesting as the message has them, and
+//! fails the call if pilota panics. That helps against damaged messages, not against hostile ones.
+//!
+//! `call_over` replaces Volo's load balance and with it `retry_count`, which has no effect.
 #![forbid(unsafe_code)]
 
 mod body;
