@@ -51,7 +51,7 @@ fn serve(folder: &Path, way: usize) -> Result<(), Failure> {
         let times = [begin, clock::since_boot()].map(u64::to_le_bytes);
         let thread = thread::current();
         call.reply(
-            &[&times[0][..], &times[1], thread.name().unwrap_or_default().as_bytes()].concat(),
+            [&times[0][..], &times[1], thread.name().unwrap_or_default().as_bytes()].concat(),
         )
     })?)
 }

@@ -27,7 +27,7 @@ fn main() -> Result<(), breezeway::Report> {
     });
     let (address, stopper) = (server.address(), server.stopper());
     let serving = thread::spawn(move || {
-        server.serve(move |call: Call<'_>| call.reply(&count.load(Ordering::Relaxed).to_le_bytes()))
+        server.serve(move |call: Call<'_>| call.reply(count.load(Ordering::Relaxed).to_le_bytes()))
     });
 
     let client = Client::connect(&address)?;

@@ -47,5 +47,5 @@ fn sum_of_squares(client: &Pool) -> Result<u64, Report> {
 
 fn square(call: Call<'_>) -> Result<breezeway::Replied, breezeway::HandlerError> {
     let number = u64::from(call.request().u32_le_at(0).ok_or("a short request")?);
-    call.reply(&(number * number).to_le_bytes())
+    call.reply((number * number).to_le_bytes())
 }

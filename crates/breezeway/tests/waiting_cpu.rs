@@ -33,7 +33,7 @@ fn cpu_time() -> Duration {
 fn rest_of_a_server(half_close: bool) -> Duration {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("test.sock");
-    let server = Server::bind(&Address::unix(&path)).unwrap();
+    let server = Server::bind(Address::unix(&path)).unwrap();
     let stopper = server.stopper();
     let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
     let mut client = UnixStream::connect(&path).unwrap();
@@ -83,7 +83,7 @@ fn half_closed_unreading_server_costs_client_no_cpu() {
         let _ = wait.recv();
     });
     let options = SessionOptions::new().wait(WaitPolicy::Park).call_timeout(Some(WINDOW));
-    let mut session = ExclusiveSession::connect_with(&Address::unix(&path), &options).unwrap();
+    let mut session = ExclusiveSession::connect_with(Address::unix(&path), &options).unwrap();
     let before = cpu_time();
     let outcome = session.post(0, &vec![1; 8 << 20]);
     let used = cpu_time() - before;

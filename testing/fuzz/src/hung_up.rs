@@ -51,7 +51,7 @@ pub fn run(data: &[u8]) {
             match call.method() % 4 {
                 0 => call.done(),
                 1 => Err("a failure".into()),
-                2 => call.reply(&[7; 200]),
+                2 => call.reply([7; 200]),
                 _ => {
                     let mut space = call.reserve(len)?;
                     space.write_request(0);

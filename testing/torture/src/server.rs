@@ -128,9 +128,9 @@ fn native(address: &Address, options: ServerOptions) -> Result<(), Failure> {
         match call.method() {
             method::TALLY => {
                 let id = call.request().u64_le_at(0).unwrap_or(0);
-                call.reply(&tallies.of(id))
+                call.reply(tallies.of(id))
             }
-            method::SESSIONS => call.reply(&live(&monitor).to_le_bytes()),
+            method::SESSIONS => call.reply(live(&monitor).to_le_bytes()),
             _ if call.request().len() >= LARGE => call.echo(),
             _ => {
                 let len = call.request().len();

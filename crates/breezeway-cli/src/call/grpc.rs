@@ -206,10 +206,10 @@ fn text(message: &DynamicMessage) -> Result<String, serde_json::Error> {
 /// the server has reflection.
 async fn failed(method: String, status: Status, channel: Channel) -> Failure {
     let mut words = format!("{:?}: {}", status.code(), status.message());
-    if status.code() == Code::Unimplemented {
-        if let Ok(services) = reflection::services(channel).await {
-            words += &format!("; served here: {}", services.join(", "));
-        }
+    if status.code() == Code::Unimplemented
+        && let Ok(services) = reflection::services(channel).await
+    {
+        words += &format!("; served here: {}", services.join(", "));
     }
     CallFailure::Status(method, words).into()
 }

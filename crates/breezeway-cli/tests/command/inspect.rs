@@ -357,7 +357,7 @@ fn rates_are_printed_once_as_a_table_and_as_json() {
     let address = folder.address().to_string();
     let running = Running::start(breezeway(&["serve", "--addr", &address]));
     running.line();
-    let mut session = ExclusiveSession::connect(&folder.address()).unwrap();
+    let mut session = ExclusiveSession::connect(folder.address()).unwrap();
     session.call(0, b"hello").unwrap();
     let pid = running.pid().to_string();
     let once = ["top", &pid, "--once", "--every", "50ms"];

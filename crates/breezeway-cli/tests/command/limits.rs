@@ -46,12 +46,12 @@ fn start_above_file_size_limit_names_it() {
 #[test]
 fn segment_above_file_size_limit_fails_one_call() {
     let serve = serve("-f 32768");
-    let mut session = ExclusiveSession::connect(&serve.folder.address()).unwrap();
+    let mut session = ExclusiveSession::connect(serve.folder.address()).unwrap();
     // The reply waits for memory, which never comes.
     let error = session.call(0, &vec![7; 20 << 20]).unwrap_err();
     let CallError::Failed { .. } = &error else { panic!("{error:?}") };
     assert!(describe(&error).contains("RLIMIT_FSIZE"), "{error}");
-    let other = ExclusiveSession::connect(&serve.folder.address());
+    let other = ExclusiveSession::connect(serve.folder.address());
     assert_eq!(other.unwrap().call(0, b"other").unwrap().to_vec(), b"other");
     assert_eq!(session.call(0, b"again").unwrap().to_vec(), b"again");
 }
@@ -61,10 +61,10 @@ fn reply_above_address_space_limit_fails_one_call() {
     // KiB: enough for the command, its threads and one request.
     let serve = serve("-v 700000");
     let options = SessionOptions::new().cap(512 << 20);
-    let mut session = ExclusiveSession::connect_with(&serve.folder.address(), &options).unwrap();
+    let mut session = ExclusiveSession::connect_with(serve.folder.address(), &options).unwrap();
     let error = session.call(0, &vec![7; 400 << 20]).unwrap_err();
     assert!(describe(&error).contains("RLIMIT_AS"), "{error}");
-    let other = ExclusiveSession::connect(&serve.folder.address());
+    let other = ExclusiveSession::connect(serve.folder.address());
     assert_eq!(other.unwrap().call(0, b"other").unwrap().to_vec(), b"other");
 }
 

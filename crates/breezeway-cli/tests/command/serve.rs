@@ -14,7 +14,7 @@ const EVERY_POLICY: [&str; 3] = ["busy", "adaptive", "park"];
 fn serve_accepts_once_its_address_is_printed() {
     for wait in EVERY_POLICY {
         let serve = Serve::start(&["--wait", wait]);
-        let mut session = ExclusiveSession::connect(&serve.folder.address()).unwrap();
+        let mut session = ExclusiveSession::connect(serve.folder.address()).unwrap();
         assert_eq!(session.call(0, b"hello").unwrap().to_vec(), b"hello");
     }
 }
@@ -26,7 +26,7 @@ fn sigterm_and_sigint_end_serve_with_status_0_without_socket() {
             for sessions in 0..3 {
                 let serve = Serve::start(&["--wait", wait, "--workers", "2"]);
                 let mut sessions: Vec<_> = (0..sessions)
-                    .map(|_| ExclusiveSession::connect(&serve.folder.address()).unwrap())
+                    .map(|_| ExclusiveSession::connect(serve.folder.address()).unwrap())
                     .collect();
                 for session in &mut sessions {
                     session.call(0, b"hello").unwrap();
@@ -50,7 +50,7 @@ fn predecessor_ends_once_its_clients_moved_to_the_successor() {
     for runtime in ["blocking", "tokio"] {
         let arguments = ["--take-over", "--drain", "60s", "--runtime", runtime];
         let Serve { running: mut last, folder } = Serve::start(&arguments);
-        let client = Pool::connect(&folder.address()).unwrap();
+        let client = Pool::connect(folder.address()).unwrap();
         for _ in 0..2 {
             client.call(0, b"hello").unwrap();
             let successor = Serve::start_at(&folder.address(), &arguments);
@@ -83,7 +83,7 @@ fn a_socket_that_a_service_manager_passes_on_is_served_and_kept() {
         .stderr(std::process::Stdio::piped());
     let running = Running::start(command);
     assert_eq!(running.line(), format!("listening on {address}"));
-    let mut session = ExclusiveSession::connect(&folder.address()).unwrap();
+    let mut session = ExclusiveSession::connect(folder.address()).unwrap();
     assert_eq!(session.call(0, b"hello").unwrap().to_vec(), b"hello");
     drop(session);
     running.signal(Signal::TERM);
@@ -132,7 +132,7 @@ fn several_signals_are_like_one() {
 #[test]
 fn serve_acts_by_method_number() {
     let serve = Serve::start(&[]);
-    let mut session = ExclusiveSession::connect(&serve.folder.address()).unwrap();
+    let mut session = ExclusiveSession::connect(serve.folder.address()).unwrap();
     for len in [0, 1, 7, 8, 9, 104, 105, 5000, 300_000] {
         let request: Vec<u8> = (0..len).map(|index| (index % 251) as u8 + 1).collect();
         assert_eq!(session.call(0, &request).unwrap().to_vec(), request, "echo of {len}");
@@ -168,7 +168,7 @@ fn serve_acts_by_method_number() {
 fn tally_counts_messages_of_all_workers() {
     let serve = Serve::start(&["--workers", "3"]);
     let mut sessions: Vec<_> =
-        (0..6).map(|_| ExclusiveSession::connect(&serve.folder.address()).unwrap()).collect();
+        (0..6).map(|_| ExclusiveSession::connect(serve.folder.address()).unwrap()).collect();
     for (number, session) in sessions.iter_mut().enumerate() {
         session.call(2, &(number as u64).to_le_bytes()).unwrap();
     }
@@ -181,7 +181,7 @@ fn every_thread_of_serve_is_pinned_where_it_was_asked_to() {
     let allowed = breezeway_os::cpu::allowed();
     let cpu = allowed.last().unwrap().to_string();
     let serve = Serve::start(&["--cpu", &cpu, "--workers", "2"]);
-    let mut session = ExclusiveSession::connect(&serve.folder.address()).unwrap();
+    let mut session = ExclusiveSession::connect(serve.folder.address()).unwrap();
     session.call(0, b"hello").unwrap();
     let statuses = statuses(serve.running.pid());
     assert!(statuses.len() >= 4, "main, signals, two workers");
@@ -195,7 +195,7 @@ fn every_thread_of_serve_is_pinned_where_it_was_asked_to() {
 fn serve_without_sessions_uses_no_cpu_time_under_any_policy() {
     for wait in EVERY_POLICY {
         let serve = Serve::start(&["--wait", wait]);
-        drop(ExclusiveSession::connect(&serve.folder.address()).unwrap());
+        drop(ExclusiveSession::connect(serve.folder.address()).unwrap());
         let switches = || {
             statuses(serve.running.pid())
                 .iter()
@@ -221,7 +221,7 @@ fn serve_takes_over_a_left_over_socket() {
     let folder = Folder::new();
     folder.leave_over();
     let serve = Serve::start_in(folder, &[]);
-    assert!(ExclusiveSession::connect(&serve.folder.address()).is_ok());
+    assert!(ExclusiveSession::connect(serve.folder.address()).is_ok());
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn serve_survives_a_closed_output() {
     let mut command = breezeway(&["serve", "--addr", &folder.address().to_string()]);
     command.stdout(writer);
     let running = Running::start(command);
-    eventually("it listens", || ExclusiveSession::connect(&folder.address()).is_ok());
+    eventually("it listens", || ExclusiveSession::connect(folder.address()).is_ok());
     running.signal(Signal::TERM);
     assert!(running.ends_within(PROMPT).status.success());
 }
@@ -358,7 +358,7 @@ fn client_beyond_max_memory_is_refused_with_serves_option() {
         // Less than a session's own control segment takes.
         let serve = Serve::start(&[option, "4KiB"]);
         let refused =
-            ExclusiveSession::connect(&serve.folder.address()).map(drop).unwrap_err().to_string();
+            ExclusiveSession::connect(serve.folder.address()).map(drop).unwrap_err().to_string();
         let name = option.trim_start_matches("--").replace('-', "_");
         let words = format!("of the 4096 bytes that the server's {name} ");
         assert!(refused.contains(&words), "{refused}");
@@ -416,7 +416,7 @@ fn serve_refuses_an_address_that_is_taken() {
     let serve = Serve::start(&[]);
     let address = serve.folder.address().to_string();
     refused(&["serve", "--addr", &address], &["in use by a running server", &address[4..]]);
-    assert!(ExclusiveSession::connect(&serve.folder.address()).is_ok());
+    assert!(ExclusiveSession::connect(serve.folder.address()).is_ok());
     let folder = Folder::new();
     std::fs::write(folder.socket(), "precious").unwrap();
     refused(&["serve", "--addr", &folder.address().to_string()], &["is not a socket"]);
@@ -443,7 +443,7 @@ fn serve_raises_its_soft_limit_of_open_files_to_the_hard_one() {
     assert_eq!(open_files(running.pid()), ("200".to_owned(), "200".to_owned()));
     // More than the soft limit would have allowed.
     let mut sessions: Vec<_> =
-        (0..40).map(|_| ExclusiveSession::connect(&folder.address()).unwrap()).collect();
+        (0..40).map(|_| ExclusiveSession::connect(folder.address()).unwrap()).collect();
     for session in &mut sessions {
         assert_eq!(session.call(0, b"hello").unwrap().to_vec(), b"hello");
     }
@@ -453,9 +453,9 @@ fn serve_raises_its_soft_limit_of_open_files_to_the_hard_one() {
 fn log_level_option_sets_the_verbosity() {
     let denied = |arguments: &[&str]| {
         let serve = Serve::start(&[&["--max-sessions", "1"], arguments].concat());
-        let mut session = ExclusiveSession::connect(&serve.folder.address()).unwrap();
+        let mut session = ExclusiveSession::connect(serve.folder.address()).unwrap();
         session.call(0, b"hello").unwrap();
-        assert!(ExclusiveSession::connect(&serve.folder.address()).is_err());
+        assert!(ExclusiveSession::connect(serve.folder.address()).is_err());
         drop(session);
         serve.running.signal(Signal::TERM);
         String::from_utf8(serve.running.ends_within(PROMPT).stderr).unwrap()
@@ -489,7 +489,7 @@ fn server_and_session_events_are_logged() {
             }
         };
         says(["INFO", "server started"]);
-        let mut session = ExclusiveSession::connect(&folder.address()).unwrap();
+        let mut session = ExclusiveSession::connect(folder.address()).unwrap();
         session.call(0, b"hello").unwrap();
         says(["DEBUG", "session started"]);
         drop(session);

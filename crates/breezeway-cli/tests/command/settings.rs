@@ -46,7 +46,7 @@ impl Setting {
         let running = Running::start(self.command);
         running.line();
         let options = SessionOptions::new().cap(LARGE);
-        ExclusiveSession::connect_with(&self.folder.address(), &options).unwrap().cap()
+        ExclusiveSession::connect_with(self.folder.address(), &options).unwrap().cap()
     }
 
     fn refused(self, words: &[&str]) {

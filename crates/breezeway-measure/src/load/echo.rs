@@ -38,7 +38,7 @@ impl Handler for Echo {
             }
             TALLY => {
                 let (count, sum) = self.tallies.total();
-                call.reply(&[count.to_le_bytes(), sum.to_le_bytes()].concat())
+                call.reply([count.to_le_bytes(), sum.to_le_bytes()].concat())
             }
             _ => call.no_such_method(),
         }

@@ -323,7 +323,7 @@ fn first_thread_of_a_connection_ends_once_others_are_idle() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("users.sock");
     let ((threads, seen), (release, released)) = (mpsc::channel(), mpsc::channel());
-    let server = Server::bind(&Address::unix(&path)).unwrap().with_thrift_clients();
+    let server = Server::bind(Address::unix(&path)).unwrap().with_thrift_clients();
     let named = Named { threads, released: Mutex::new(released) };
     let server = server.add_service(UsersServer(named)).unwrap();
     let stopper = server.stopper();

@@ -12,7 +12,7 @@ use super::support::{echo_stream, on_both_runtimes, soon};
 async fn calls_and_streams_complete(at: fn(&Path) -> Address, largest: usize, offer: Offer) {
     let folder = tempfile::tempdir().unwrap();
     let [served, relayed] = ["served", "relayed"].map(|name| folder.path().join(name));
-    let server = Server::bind(&at(&served)).unwrap();
+    let server = Server::bind(at(&served)).unwrap();
     let stopper = server.stopper();
     let on_call = async |call: OwnedCall| drop(call.echo());
     let serving = tokio::spawn(server.serve_streams(on_call, echo_stream));

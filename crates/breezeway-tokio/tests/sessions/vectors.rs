@@ -50,7 +50,7 @@ async fn play(session: SessionOptions, with_streams: bool) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vectors");
     let options = ServerOptions::new().session(session);
-    let server = Server::bind_with(&Address::unix(path.clone()), options).unwrap();
+    let server = Server::bind_with(Address::unix(path.clone()), options).unwrap();
     let stopper = server.stopper();
     let serving = tokio::spawn(server.serve_streams(on_call, on_stream));
     let playing = tokio::task::spawn_blocking(move || {

@@ -348,7 +348,7 @@ fn unwritten_replies_do_not_end_the_drain() {
                 sender.send(()).unwrap();
                 echo(call)
             }
-            _ => call.reply(&[7; LARGE]),
+            _ => call.reply([7; LARGE]),
         };
         worker.run(&handler, Duration::from_secs(20)).unwrap();
         assert_eq!(reading.join().unwrap().len(), CALLS as usize + 1);
@@ -622,7 +622,7 @@ fn session_with_pending_replies_is_polled_again() {
             std::task::Poll::Pending => panic!("there is room for it"),
         }
     }
-    let handler = |call: Call<'_>| call.reply(&[7; PART]);
+    let handler = |call: Call<'_>| call.reply([7; PART]);
     let end = Deadline::after(Duration::from_secs(10));
     while !slow.arm(0) {
         slow.step(&handler).unwrap();

@@ -173,7 +173,7 @@ fn unread_descriptors_from_server_do_not_delay_close() {
             drop(slow);
             client
         });
-        let session = ExclusiveSession::connect_with(&Address::unix(&path), &options()).unwrap();
+        let session = ExclusiveSession::connect_with(Address::unix(&path), &options()).unwrap();
         let _client = serving.join().unwrap();
         let start = Instant::now();
         drop(session);
@@ -188,7 +188,7 @@ fn unaccepted_clients_descriptors_do_not_delay_server_end() {
     within(GENEROUS, || {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.sock");
-        let server = Server::bind(&Address::unix(&path)).unwrap();
+        let server = Server::bind(Address::unix(&path)).unwrap();
         let (slow, other) = slow_to_close();
         let client = UnixStream::connect(&path).unwrap();
         socket::send(&client, b"B", &[slow.as_fd()]).unwrap();
@@ -245,7 +245,7 @@ pub(crate) fn server_with_few_numbers(path: &Path) {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(1024), ..limit }).unwrap();
     let options = ServerOptions::new().session(options());
-    let server = Server::bind_with(&address(path), options).unwrap();
+    let server = Server::bind_with(address(path), options).unwrap();
     say("ready");
     server.serve(Service::default()).unwrap();
 }
@@ -253,7 +253,7 @@ pub(crate) fn server_with_few_numbers(path: &Path) {
 /// Returns the wait of a client that connects now.
 fn another_client(stage: &Stage) -> Duration {
     let start = Instant::now();
-    ExclusiveSession::connect_with(&stage.address(), &options()).unwrap().call(ECHO, b"x").unwrap();
+    ExclusiveSession::connect_with(stage.address(), &options()).unwrap().call(ECHO, b"x").unwrap();
     start.elapsed()
 }
 
@@ -491,7 +491,7 @@ fn a_flood_of_silent_connections_keeps_no_honest_client_out() {
         let (mut honest, start) = (0, Stopwatch::start());
         while honest < 200 && (honest < 10 || !start.passed(Duration::from_secs(10))) {
             honest += 1;
-            let outcome = ExclusiveSession::connect_with(&stage.address(), &options)
+            let outcome = ExclusiveSession::connect_with(stage.address(), &options)
                 .map_err(|error| error.to_string())
                 .and_then(|mut session| {
                     session.call(ECHO, b"x").map(drop).map_err(|error| error.to_string())
@@ -531,7 +531,7 @@ fn a_thousand_silent_connections_keep_no_honest_client_waiting() {
             let mut laps = Laps::start();
             let slow = UnixStream::connect(stage.path()).unwrap();
             laps.note("a slow client connected");
-            let mut session = ExclusiveSession::connect_with(&stage.address(), &options()).unwrap();
+            let mut session = ExclusiveSession::connect_with(stage.address(), &options()).unwrap();
             laps.note("an honest one has a session");
             session.call(ECHO, b"x").unwrap();
             laps.note("it was served");
@@ -594,7 +594,7 @@ pub(crate) fn room_for_descriptors(path: &Path) {
     let wanted = (2 * had).min(open_files_limit());
     if wanted > had {
         let options = ServerOptions::new().max_sessions(had as usize);
-        let server = Server::bind_with(&address(path), options).unwrap();
+        let server = Server::bind_with(address(path), options).unwrap();
         assert!(table() >= wanted, "room for {} of {wanted}", table());
         drop(server);
     } else {
@@ -708,7 +708,7 @@ fn many_unreading_clients_delay_server_end_like_one() {
     within(GENEROUS, || {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.sock");
-        let server = Server::bind(&Address::unix(&path)).unwrap();
+        let server = Server::bind(Address::unix(&path)).unwrap();
         let stopper = server.stopper();
         let serving = thread::spawn(move || server.serve(Service::default()));
         let len = 400_000u64.to_le_bytes();

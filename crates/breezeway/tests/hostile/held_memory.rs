@@ -24,7 +24,7 @@ fn server() -> ServerOptions {
 fn with_server(server: ServerOptions, usage: impl FnOnce(&Path, Monitor)) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("holding.sock");
-    let server = Server::bind_with(&Address::shm(&path), server).unwrap();
+    let server = Server::bind_with(Address::shm(&path), server).unwrap();
     let server = server.on_stream(on_stream);
     let (monitor, stopper) = (server.monitor(), server.stopper());
     thread::scope(|scope| {
@@ -44,7 +44,7 @@ impl Drop for StopOnDrop {
 }
 
 fn connect(path: &Path) -> Result<ExclusiveSession, ConnectError> {
-    ExclusiveSession::connect_with(&Address::shm(path), &options())
+    ExclusiveSession::connect_with(Address::shm(path), &options())
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn reply_over_memory_limit_fails_on_shared_session() {
         // With the second limit a longer reason finds no room either.
         for limit in [1 << 20, one + 100] {
             with_server(server().max_memory(limit), |path, _| {
-                let shared = Session::connect_with(&Address::shm(path), &options()).unwrap();
+                let shared = Session::connect_with(Address::shm(path), &options()).unwrap();
                 // From now on the session is one that may have streams.
                 shared.open(ECHO_STREAM).unwrap();
                 let error = shared.call(ECHO, &[7; 2 << 20]).map(drop).unwrap_err();

@@ -54,7 +54,7 @@ pub(crate) fn never_closed() {
         let stage = Stage::set();
         // This client is accepted before, and sends nothing.
         let early = UnixStream::connect(stage.path()).unwrap();
-        drop(ExclusiveSession::connect_with(&stage.address(), &options()).unwrap());
+        drop(ExclusiveSession::connect_with(stage.address(), &options()).unwrap());
         let (ours, theirs) = UnixStream::pair().unwrap();
         let mut descriptors = Vec::new();
         let others: Vec<_> = (0..270)
@@ -66,7 +66,7 @@ pub(crate) fn never_closed() {
             })
             .collect();
         drop(descriptors);
-        let connect = || ExclusiveSession::connect_with(&stage.address(), &options());
+        let connect = || ExclusiveSession::connect_with(stage.address(), &options());
         let refusal = connect().err().expect("a refusal").to_string();
         assert!(refusal.contains("wait to be closed"), "{refusal}");
         let control = control_segment(&Terms::default());

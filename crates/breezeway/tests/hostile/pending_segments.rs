@@ -26,7 +26,7 @@ fn segments_that_are_not_announced_take_no_descriptor() {
         // May have 128 open files once it is asked to, far fewer than are sent.
         let child = Child::ready("server without descriptors", &path);
         let options = options().wait(WaitPolicy::Park).call_timeout(Some(PATIENCE));
-        let connect = || ExclusiveSession::connect_with(&address(&path), &options).unwrap();
+        let connect = || ExclusiveSession::connect_with(address(&path), &options).unwrap();
         let mut honest = connect();
         assert_eq!(honest.call(ECHO, b"x").unwrap().to_vec(), b"x");
         let before = child.open_files();
@@ -76,7 +76,7 @@ fn pending_segments_of_one_process_stop_at_its_limit() {
         let path = folder.path().join("accounts.sock");
         let child = Child::ready("server without descriptors", &path);
         let options = options().wait(WaitPolicy::Park).call_timeout(Some(PATIENCE));
-        let mut honest = ExclusiveSession::connect_with(&address(&path), &options).unwrap();
+        let mut honest = ExclusiveSession::connect_with(address(&path), &options).unwrap();
         assert_eq!(honest.call(ECHO, b"x").unwrap().to_vec(), b"x");
         let (mapped, open_files) = (child.mapped_segments(), child.open_files());
         let segment = Shared::fit(4096);

@@ -66,7 +66,7 @@ impl Handler for Service {
             }
             INSPECT => {
                 let torn = inspect_inside(call.request());
-                call.reply(&torn.to_le_bytes())
+                call.reply(torn.to_le_bytes())
             }
             REPLY_OF => {
                 let len = call.request().u64_le_at(0).ok_or("a length is missing")? as usize;

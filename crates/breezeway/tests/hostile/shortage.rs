@@ -60,7 +60,7 @@ fn reply_lent(peer: &mut Peer, segment: u32, len: u64) {
 pub(crate) fn client_without_descriptors(path: &Path) {
     for wait in [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy] {
         let mut session =
-            ExclusiveSession::connect_with(&address(path), &options().wait(wait)).unwrap();
+            ExclusiveSession::connect_with(address(path), &options().wait(wait)).unwrap();
         assert_eq!(session.call(ECHO, b"x").unwrap().to_vec(), b"small");
         let taken = exhaust();
         let error = session.call(ECHO, b"x").map(drop).unwrap_err();
@@ -108,7 +108,7 @@ pub(crate) fn server_without_descriptors(path: &Path) {
         space.commit()
     };
     let session = options().wait(WaitPolicy::Park);
-    let server = Server::bind_with(&address(path), ServerOptions::new().session(session)).unwrap();
+    let server = Server::bind_with(address(path), ServerOptions::new().session(session)).unwrap();
     // So that clients which take streams have sessions of another kind.
     let server = server.on_stream(|_, _| Ok(()));
     say("ready");
@@ -123,7 +123,7 @@ fn server_without_descriptor_serves_others_and_recovers() {
         let _child = Child::ready("server without descriptors", &path);
         let connect = || {
             let options = options().call_timeout(Some(PATIENCE));
-            ExclusiveSession::connect_with(&address(&path), &options).unwrap()
+            ExclusiveSession::connect_with(address(&path), &options).unwrap()
         };
         let (mut waiting, mut other) = (connect(), connect());
         other.call(EXHAUST, &[]).unwrap();
@@ -146,9 +146,9 @@ fn reply_without_descriptor_fails_by_name() {
         let path = folder.path().join("shortage.sock");
         let _child = Child::ready("server without descriptors", &path);
         let options = options().call_timeout(Some(PATIENCE));
-        let mut other = ExclusiveSession::connect_with(&address(&path), &options).unwrap();
-        let mut plain = ExclusiveSession::connect_with(&address(&path), &options).unwrap();
-        let channel = Session::connect_with(&address(&path), &options).unwrap();
+        let mut other = ExclusiveSession::connect_with(address(&path), &options).unwrap();
+        let mut plain = ExclusiveSession::connect_with(address(&path), &options).unwrap();
+        let channel = Session::connect_with(address(&path), &options).unwrap();
         assert_eq!(plain.call(ECHO, b"small").unwrap().to_vec(), b"small");
         assert_eq!(channel.call(ECHO, b"small").unwrap().to_vec(), b"small");
         other.call(EXHAUST, &[]).unwrap();
@@ -171,7 +171,7 @@ fn client_death_in_shortage_frees_its_descriptors() {
         let path = folder.path().join("shortage.sock");
         let child = Child::ready("server without descriptors", &path);
         let options = options().call_timeout(Some(PATIENCE));
-        let mut other = ExclusiveSession::connect_with(&address(&path), &options).unwrap();
+        let mut other = ExclusiveSession::connect_with(address(&path), &options).unwrap();
         let mut dying = Peer::connect(&path, Terms::default());
         assert_eq!(dying.call(1, ECHO, b"x"), b"x");
         other.call(EXHAUST, &[]).unwrap();
@@ -332,7 +332,7 @@ fn message_with_partly_received_descriptors_ends_session() {
 }
 
 pub(crate) fn client_short_of_memory(path: &Path) {
-    let mut session = ExclusiveSession::connect_with(&address(path), &options()).unwrap();
+    let mut session = ExclusiveSession::connect_with(address(path), &options()).unwrap();
     let mut request = vec![0; 10_000_000];
     request[0] = 4;
     let now = std::fs::read_to_string("/proc/self/statm").unwrap();

@@ -61,7 +61,7 @@ fn play(has_streams: bool, check: impl Fn(&Conversation, &Path) -> Result<(), St
         .stream_window(WINDOW.0, WINDOW.1)
         .max_metadata(MAX_METADATA.into());
     let options = ServerOptions::new().session(session).workers(1);
-    let server = Server::bind_with(&Address::unix(path.clone()), options).unwrap();
+    let server = Server::bind_with(Address::unix(path.clone()), options).unwrap();
     let server = if has_streams { server.on_stream(on_stream) } else { server };
     let stopper = server.stopper();
     let held = Arc::new(Mutex::new(Vec::<OwnedCall>::new()));

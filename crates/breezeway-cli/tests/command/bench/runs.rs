@@ -303,7 +303,7 @@ fn a_cold_start_is_not_counted() {
     const COLD: Duration = Duration::from_secs(1);
     let folder = Folder::new();
     let calls = Arc::new(AtomicU64::new(0));
-    let server = Server::bind(&folder.address()).unwrap();
+    let server = Server::bind(folder.address()).unwrap();
     let stopper = server.stopper();
     let counted = Arc::clone(&calls);
     let serving = std::thread::spawn(move || {
@@ -336,7 +336,7 @@ fn every_call_of_a_cold_start_has_a_session_of_its_own() {
     let options = ServerOptions::new().on_session_start(move |_, _| {
         started.fetch_add(1, Ordering::Relaxed);
     });
-    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let server = Server::bind_with(folder.address(), options).unwrap();
     let stopper = server.stopper();
     let serving = std::thread::spawn(move || {
         server.serve(move |call: Call<'_>| {

@@ -16,7 +16,7 @@ impl Liar {
         handler: impl Fn(Call<'_>) -> Result<Replied, HandlerError> + Send + Sync + 'static,
     ) -> Self {
         let folder = Folder::new();
-        let server = Server::bind(&folder.address()).unwrap();
+        let server = Server::bind(folder.address()).unwrap();
         let stopper = server.stopper();
         let thread = std::thread::spawn(move || server.serve(handler).unwrap());
         Self { folder, stopper, thread: Some(thread) }
@@ -132,7 +132,7 @@ fn sink_with_wrong_count_or_sum_ends_the_bench_with_status_1() {
                     count.wrapping_add(lie * wrong_count),
                     sum.lock().unwrap().wrapping_add(lie * wrong_sum),
                 ];
-                call.reply(&said.map(u64::to_le_bytes).concat())
+                call.reply(said.map(u64::to_le_bytes).concat())
             }
         });
         let text = liar.is_found_out(&["--pattern", "one-way", "--count", "100"], &[words]);
@@ -166,7 +166,7 @@ fn policy_refusal_ends_the_bench_with_its_reason_in_one_line() {
     for reason in ["not on Sundays", "two\nlines\r\nand \x1b[31mcolour"] {
         let folder = Folder::new();
         let options = breezeway::ServerOptions::new().authorize(move |_| Err(reason.to_owned()));
-        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = Server::bind_with(folder.address(), options).unwrap();
         let stopper = server.stopper();
         let serving =
             std::thread::spawn(move || server.serve(|call: Call<'_>| call.reply(b"never")));

@@ -96,7 +96,7 @@ fn full_backlog_fails_connect_at_handshake_timeout() {
     drop(waiting);
     server.process.resume();
     eventually("the server takes clients again", || {
-        ExclusiveSession::connect(&server.address()).is_ok()
+        ExclusiveSession::connect(server.address()).is_ok()
     });
 }
 
@@ -205,7 +205,7 @@ fn a_socket_whose_server_stands_still_is_not_taken_over() {
     drop(waiting);
     server.process.resume();
     eventually("the server takes clients again", || {
-        ExclusiveSession::connect(&server.address()).is_ok()
+        ExclusiveSession::connect(server.address()).is_ok()
     });
 }
 
@@ -285,7 +285,7 @@ fn only_the_owner_may_connect_unless_asked_otherwise() {
 fn a_mode_that_is_no_permission_is_refused() {
     let folder = Folder::new();
     let options = breezeway::ServerOptions::new().socket_mode(0o1777);
-    let error = breezeway::Server::bind_with(&folder.address(), options).err().unwrap();
+    let error = breezeway::Server::bind_with(folder.address(), options).err().unwrap();
     assert!(matches!(error, ServeError::Option(_)), "{error:?}");
     assert!(error.to_string().contains("socket_mode"), "{error}");
     assert!(!folder.socket().exists());

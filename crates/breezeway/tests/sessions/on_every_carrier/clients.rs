@@ -24,7 +24,7 @@ pub(crate) const ROLES: &[(&str, Role)] = &[("client", call_many), ("visitor", v
 /// input.
 fn call_many(settings: &Settings) {
     let mut session = ExclusiveSession::connect_with(
-        &settings.get::<breezeway::Address>("address"),
+        settings.get::<breezeway::Address>("address"),
         &server::session_options(settings),
     )
     .unwrap();
@@ -125,7 +125,7 @@ fn a_blocked_handler_delays_its_worker_and_no_other() {
 
 #[track_caller]
 fn refusal(server: &Server) -> (u32, String) {
-    match ExclusiveSession::connect_with(&server.address(), &patient()).err() {
+    match ExclusiveSession::connect_with(server.address(), &patient()).err() {
         Some(ConnectError::Handshake(HandshakeError::Refused { status, reason })) => {
             (status, reason)
         }
@@ -143,7 +143,7 @@ fn policy_refusal_reaches_client_with_reason() {
         assert_eq!(reason, "closed on Sundays – schade");
     }
     let error =
-        ExclusiveSession::connect_with(&server.address(), &patient()).err().unwrap().to_string();
+        ExclusiveSession::connect_with(server.address(), &patient()).err().unwrap().to_string();
     assert!(error.contains("refuses: closed on Sundays – schade"), "{error}");
     server.returns_to(before);
 }
@@ -161,7 +161,7 @@ fn a_long_reason_is_cut_at_a_character() {
 
 /// The role: prints whether it was admitted, and the server's view of its credentials.
 fn visit(settings: &Settings) {
-    match ExclusiveSession::connect_with(&settings.get::<breezeway::Address>("address"), &patient())
+    match ExclusiveSession::connect_with(settings.get::<breezeway::Address>("address"), &patient())
     {
         Ok(mut session) => {
             let known = String::from_utf8(session.call(WHO, &[]).unwrap().to_vec()).unwrap();
@@ -217,7 +217,7 @@ fn session_beyond_max_sessions_is_refused_by_name() {
     }
     sessions.iter_mut().for_each(assert_serves);
     sessions.pop();
-    eventually("room for another session", || ExclusiveSession::connect(&server.address()).is_ok());
+    eventually("room for another session", || ExclusiveSession::connect(server.address()).is_ok());
 }
 
 #[test]

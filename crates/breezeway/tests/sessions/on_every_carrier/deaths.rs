@@ -33,7 +33,7 @@ pub(crate) const ROLES: &[(&str, Role)] =
 /// and waits for its end.
 fn stop_at_a_step(settings: &Settings) {
     let mut session = ExclusiveSession::connect_with(
-        &settings.get::<breezeway::Address>("address"),
+        settings.get::<breezeway::Address>("address"),
         &server::session_options(settings),
     )
     .unwrap();
@@ -246,10 +246,9 @@ fn call_without_end(settings: &Settings) {
     loop {
         let policy = EVERY_POLICY[random.below(3) as usize];
         let options = patient().wait(policy).cap(MEBIBYTE as u64);
-        let Ok(mut session) = ExclusiveSession::connect_with(
-            &settings.get::<breezeway::Address>("address"),
-            &options,
-        ) else {
+        let Ok(mut session) =
+            ExclusiveSession::connect_with(settings.get::<breezeway::Address>("address"), &options)
+        else {
             continue;
         };
         for number in 0..random.below(200) {

@@ -69,7 +69,7 @@ impl Deferring {
 
     fn start_as(options: ServerOptions, kind: impl FnOnce(Server) -> Server) -> Self {
         let folder = Folder::new();
-        let server = kind(Server::bind_with(&folder.address(), options).unwrap());
+        let server = kind(Server::bind_with(folder.address(), options).unwrap());
         let (stopper, monitor) = (server.stopper(), server.monitor());
         let (sender, calls) = channel();
         let sender = Mutex::new(sender);
@@ -85,7 +85,7 @@ impl Deferring {
 
     fn connect(&self, options: SessionOptions) -> ExclusiveSession {
         let options = options.handshake_timeout(PATIENCE);
-        ExclusiveSession::connect_with(&self.folder.address(), &options).unwrap()
+        ExclusiveSession::connect_with(self.folder.address(), &options).unwrap()
     }
 
     /// The next deferred call.
@@ -439,7 +439,7 @@ fn deferred_call_past_deadline_is_cancelled() {
     for_each_kind(|server, shared| {
         let options = patient().call_timeout(Some(BRIEFLY));
         let error = if shared {
-            Session::connect_with(&server.folder.address(), &options).unwrap().call(DEFER, b"")
+            Session::connect_with(server.folder.address(), &options).unwrap().call(DEFER, b"")
         } else {
             let mut session = server.connect(options);
             session.call(DEFER, b"").map(|reply| reply.into_message())
@@ -465,7 +465,7 @@ fn deferred_call_of_ended_session_is_cancelled() {
                 client.kill();
                 eventually("the client is gone", || call.is_cancelled());
             } else if shared {
-                let channel = Session::connect_with(&server.folder.address(), &patient()).unwrap();
+                let channel = Session::connect_with(server.folder.address(), &patient()).unwrap();
                 let cx = &mut Context::from_waker(Waker::noop());
                 let Poll::Ready(pending) = channel.poll_start_call(cx, DEFER, None, b"", None)
                 else {
@@ -493,7 +493,7 @@ fn deferred_call_sees_cancel_on_shared_session() {
     for offload in [0, 1] {
         let options = ServerOptions::new().session(patient()).offload(offload);
         let server = Deferring::with_streams(options);
-        let channel = Session::connect_with(&server.folder.address(), &patient()).unwrap();
+        let channel = Session::connect_with(server.folder.address(), &patient()).unwrap();
         let cx = &mut Context::from_waker(Waker::noop());
         let start = channel.poll_start_call(cx, DEFER, None, b"", None);
         let Poll::Ready(Ok(given_up)) = start else { panic!("there is room") };
@@ -512,7 +512,7 @@ fn a_handler_sees_that_the_time_of_its_client_is_over() {
     for_each_kind(|server, shared| {
         let options = patient().call_timeout(Some(BRIEFLY));
         let outcome = if shared {
-            let channel = Session::connect_with(&server.folder.address(), &options).unwrap();
+            let channel = Session::connect_with(server.folder.address(), &options).unwrap();
             channel.call(UNTIL_CANCELLED, b"").map(drop)
         } else {
             server.connect(options).call(UNTIL_CANCELLED, b"").map(drop)
@@ -540,7 +540,7 @@ fn deferred_reply_soon_after_the_stop_arrives() {
 fn a_reply_reaches_a_sleeping_client_before_the_handler_returns() {
     let folder = Folder::new();
     let options = ServerOptions::new().session(patient().wait(WaitPolicy::Park));
-    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let server = Server::bind_with(folder.address(), options).unwrap();
     let stopper = server.stopper();
     let (sender, received) = channel();
     let received = Mutex::new(received);
@@ -552,7 +552,7 @@ fn a_reply_reaches_a_sleeping_client_before_the_handler_returns() {
         })
     });
     let mut session =
-        ExclusiveSession::connect_with(&folder.address(), &patient().wait(WaitPolicy::Park))
+        ExclusiveSession::connect_with(folder.address(), &patient().wait(WaitPolicy::Park))
             .unwrap();
     for _ in 0..10 {
         assert_eq!(session.call(0, b"").unwrap().to_vec(), b"at once");

@@ -363,7 +363,7 @@ fn server_without_descriptors_serves_and_recovers() {
         session
     });
     drop(strangers);
-    eventually("new clients are let in", || ExclusiveSession::connect(&server.address()).is_ok());
+    eventually("new clients are let in", || ExclusiveSession::connect(server.address()).is_ok());
     assert_serves(&mut session);
     server.returns_to(before);
 }
@@ -478,7 +478,7 @@ fn a_silent_server_is_given_up_after_the_handshake_timeout() {
     assert!(matches!(error, ConnectError::Handshake(HandshakeError::Timeout(_))), "{error:?}");
     assert!(error.to_string().contains("does not speak Breezeway"), "{error}");
     let quick = SessionOptions::new().handshake_timeout(Duration::from_millis(20));
-    let error = ExclusiveSession::connect_with(&server.folder.address(), &quick).err().unwrap();
+    let error = ExclusiveSession::connect_with(server.folder.address(), &quick).err().unwrap();
     assert!(error.to_string().contains("20ms"), "{error}");
 }
 
@@ -509,7 +509,7 @@ fn echoing_server_is_not_taken_for_breezeway() {
         // In addition, the same terms from both sides make a session: its first call comes back
         // unchanged.
         let mut session =
-            ExclusiveSession::connect(&server.folder.address()).expect("our own terms");
+            ExclusiveSession::connect(server.folder.address()).expect("our own terms");
         let error = session.call(ECHO, b"hi").map(drop).expect_err("a request is not a reply");
         assert!(matches!(error, CallError::Violation(_)), "{error:?}");
         return;

@@ -40,7 +40,7 @@ impl Both {
 
     fn with(options: ServerOptions, handed_over: Receiver<ForeignConnection>) -> Self {
         let folder = Folder::new();
-        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = Server::bind_with(folder.address(), options).unwrap();
         let stopper = server.stopper();
         let serve = move || server.serve(|call: Call<'_>| call.reply(b"")).unwrap();
         Self { folder, handed_over, stopper, serving: Some(std::thread::spawn(serve)) }
@@ -246,7 +246,7 @@ fn foreign_connections_count_as_sessions_until_they_are_dropped() {
         clients.push(client);
         connections.push(both.next());
     }
-    let error = ExclusiveSession::connect_with(&both.address(), &patient()).err().unwrap();
+    let error = ExclusiveSession::connect_with(both.address(), &patient()).err().unwrap();
     assert!(
         matches!(&error, ConnectError::Handshake(HandshakeError::Refused { status: 3, .. })),
         "{error}"
@@ -306,7 +306,7 @@ fn a_session_listener_hands_over_as_well() {
     let options = with_timeout(PATIENCE)
         .max_sessions(1)
         .on_foreign_connection(move |connection| sender.send(connection).unwrap());
-    let mut listener = SessionListener::bind(&folder.address(), options).unwrap();
+    let mut listener = SessionListener::bind(folder.address(), options).unwrap();
     let mut client = raw::connect(&folder.address());
     client.write_all(&PREFACE[..3]).unwrap();
     assert!(listener.accept().unwrap().is_none());

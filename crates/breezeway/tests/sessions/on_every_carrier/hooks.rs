@@ -45,7 +45,7 @@ fn watched(folder: &Folder) -> Watched {
             heard.ended.push((id, error.map(ToString::to_string)));
             assert!(heard.calls.remove(&id).is_some());
         });
-    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let server = Server::bind_with(folder.address(), options).unwrap();
     let stopper = server.stopper();
     let serving = std::thread::spawn(move || {
         let handler = move |call: Call<'_>| -> Handled {
@@ -106,7 +106,7 @@ fn session_has_one_id_in_hooks_calls_and_streams() {
                 let heard = in_turn(ends, "end");
                 move |id, _| heard(id, &())
             });
-        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = Server::bind_with(folder.address(), options).unwrap();
         let server = server.on_stream(move |_, mut stream| {
             streams.lock().unwrap().send((stream.session(), "stream"))?;
             Ok(stream.finish()?)
@@ -119,7 +119,7 @@ fn session_has_one_id_in_hooks_calls_and_streams() {
                 call.done()
             })
         });
-        let channel = Session::connect_with(&folder.address(), &patient()).unwrap();
+        let channel = Session::connect_with(folder.address(), &patient()).unwrap();
         let mut ids = Vec::new();
         let mut next = |what: &str| {
             let (id, heard) = wait_for(&heard, PATIENCE).unwrap();
@@ -157,7 +157,7 @@ fn hooks_that_panic_harm_no_session() {
         .session(patient())
         .on_session_start(|_, _| panic!("on purpose"))
         .on_session_end(|_, _| panic!("on purpose"));
-    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let server = Server::bind_with(folder.address(), options).unwrap();
     let stopper = server.stopper();
     let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
     for _ in 0..3 {
@@ -177,7 +177,7 @@ fn a_policy_decides_whose_requests_are_slices() {
             // SAFETY: the client is this test, which uses the safe API alone.
             trusts.then(|| unsafe { TrustedPeer::assume() })
         });
-        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = Server::bind_with(folder.address(), options).unwrap();
         let server = server.on_stream(|_, mut stream| {
             let message = stream.receive()?.ok_or("no message")?;
             stream.send(&[u8::from(message.bytes().as_slice().is_some())])?;
@@ -187,13 +187,13 @@ fn a_policy_decides_whose_requests_are_slices() {
         let serving = std::thread::spawn(move || {
             server.serve(|call: Call<'_>| {
                 let is_slice = call.request().as_slice().is_some();
-                call.reply(&[u8::from(is_slice)])
+                call.reply([u8::from(is_slice)])
             })
         });
         let (request, expected) = ([7; 10_000], [u8::from(slices)]);
         let plain = connect(&folder).call(0, &request).unwrap().to_vec();
         assert_eq!(plain, expected, "a plain session, trusts: {trusts}");
-        let channel = Session::connect_with(&folder.address(), &patient()).unwrap();
+        let channel = Session::connect_with(folder.address(), &patient()).unwrap();
         let reply = channel.call(0, &request).unwrap().to_vec();
         assert_eq!(reply, expected, "a shared one, trusts: {trusts}");
         let mut stream = channel.open(0).unwrap();
@@ -209,12 +209,12 @@ fn a_policy_decides_whose_requests_are_slices() {
 fn panicking_trust_policy_grants_no_trust() {
     let folder = Folder::new();
     let options = ServerOptions::new().session(patient()).trust(|_| panic!("on purpose"));
-    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let server = Server::bind_with(folder.address(), options).unwrap();
     let stopper = server.stopper();
     let serving = std::thread::spawn(move || {
         server.serve(|call: Call<'_>| {
             let is_slice = call.request().as_slice().is_some();
-            call.reply(&[u8::from(is_slice)])
+            call.reply([u8::from(is_slice)])
         })
     });
     let mut session = connect(&folder);
@@ -229,7 +229,7 @@ fn trust_policy_decides_slices_of_each_session() {
     for (trusts, slices) in [(true, true), (false, on_socket())] {
         let folder = Folder::new();
         let options = ServerOptions::new().session(patient());
-        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = Server::bind_with(folder.address(), options).unwrap();
         let stopper = server.stopper();
         let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
         let asked = Arc::new(AtomicUsize::new(0));

@@ -129,7 +129,7 @@ fn wandering_len(random: &mut Random) -> usize {
 fn wander(settings: &Settings) {
     let options = server::session_options(settings);
     let mut session =
-        ExclusiveSession::connect_with(&settings.get::<breezeway::Address>("address"), &options)
+        ExclusiveSession::connect_with(settings.get::<breezeway::Address>("address"), &options)
             .unwrap();
     let mut random = Random::new(settings.get("seed"));
     let (rounds, messages): (u64, u64) = (settings.get("rounds"), settings.get("messages"));

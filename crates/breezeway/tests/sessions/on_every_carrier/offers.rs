@@ -23,7 +23,7 @@ fn calls_and_streams_complete(offer: Offer) {
         return;
     }
     let (served, relayed) = (Folder::new(), Folder::new());
-    let server = Server::bind(&served.address()).unwrap().on_stream(|_, mut stream| {
+    let server = Server::bind(served.address()).unwrap().on_stream(|_, mut stream| {
         while let Some(message) = stream.receive()? {
             stream.send(&message.to_vec())?;
         }
@@ -35,14 +35,14 @@ fn calls_and_streams_complete(offer: Offer) {
     let connect = move || raw::try_connect(&target);
     relay_offering(raw::listen(&relayed.address()), connect, offer);
 
-    let mut exclusive = ExclusiveSession::connect_with(&relayed.address(), &patient()).unwrap();
+    let mut exclusive = ExclusiveSession::connect_with(relayed.address(), &patient()).unwrap();
     for message in messages() {
         assert!(exclusive.call(0, &message).unwrap().to_vec() == message);
     }
     exclusive.post(0, b"one-way").unwrap();
     assert!(exclusive.call(0, b"behind it").is_ok());
 
-    let shared = Session::connect_with(&relayed.address(), &patient()).unwrap();
+    let shared = Session::connect_with(relayed.address(), &patient()).unwrap();
     let mut stream = shared.open(0).unwrap();
     for message in messages() {
         assert!(shared.call(0, &message).unwrap().to_vec() == message);

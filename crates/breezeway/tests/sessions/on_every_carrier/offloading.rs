@@ -69,7 +69,7 @@ fn reply_from_answers_once_here_and_offloaded() {
         let folder = Folder::new();
         let options = ServerOptions::new().session(patient());
         let options = if threads == 0 { options } else { options.offload(threads) };
-        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = Server::bind_with(folder.address(), options).unwrap();
         let stopper = server.stopper();
         let (tell, seconds) = channel();
         let tell = Mutex::new(tell);
@@ -107,7 +107,7 @@ fn blocking_handler_delays_no_other_session() {
     for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
         let folder = Folder::new();
         let options = ServerOptions::new().session(patient().wait(policy)).offload(2);
-        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = Server::bind_with(folder.address(), options).unwrap();
         let stopper = server.stopper();
         let (gate, opened) = channel::<()>();
         let opened = Mutex::new(opened);

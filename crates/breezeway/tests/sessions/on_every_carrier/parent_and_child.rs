@@ -329,7 +329,7 @@ impl Drop for LeftBehind {
 fn fork_and_wait(settings: &Settings) {
     let options = server::session_options(settings);
     let mut session =
-        ExclusiveSession::connect_with(&settings.get::<breezeway::Address>("address"), &options)
+        ExclusiveSession::connect_with(settings.get::<breezeway::Address>("address"), &options)
             .unwrap();
     assert_serves(&mut session);
     say(format!("forked {}", idle_child()));
@@ -408,7 +408,7 @@ fn a_dead_servers_forked_child_does_not_keep_its_sessions_alive() {
         let mut server = Process::start("forking server", &settings);
         server.expect("listening");
         let options = patient().wait(policy);
-        let mut session = ExclusiveSession::connect_with(&folder.address(), &options).unwrap();
+        let mut session = ExclusiveSession::connect_with(folder.address(), &options).unwrap();
         assert_serves(&mut session);
         server.write_line("fork");
         let _child = LeftBehind::new(&server.expect("forked"));

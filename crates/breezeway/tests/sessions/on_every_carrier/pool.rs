@@ -25,7 +25,7 @@ fn client_waiting(server: &Server, sessions: usize, policy: WaitPolicy) -> Pool 
     let session =
         SessionOptions::new().wait(policy).cap(MEBIBYTE as u64).handshake_timeout(PATIENCE);
     let options = ClientOptions::new().max_sessions(sessions).session(session);
-    Pool::connect_with(&server.address(), options).unwrap()
+    Pool::connect_with(server.address(), options).unwrap()
 }
 
 #[track_caller]
@@ -200,7 +200,7 @@ fn calls_that_were_given_up_do_not_spoil_the_pool() {
     let session =
         SessionOptions::new().ring_capacity(8).call_timeout(Some(Duration::from_millis(10)));
     let options = ClientOptions::new().max_sessions(1).session(session);
-    let client = Pool::connect_with(&server.address(), options).unwrap();
+    let client = Pool::connect_with(server.address(), options).unwrap();
     for _ in 0..10 {
         assert!(client.call(GIVE_GATED, &ask_for(1, 10)).is_err());
     }
@@ -215,7 +215,7 @@ fn hasty(server: &Server, sessions: usize) -> Pool {
         .handshake_timeout(PATIENCE)
         .call_timeout(Some(Duration::from_millis(50)));
     let options = ClientOptions::new().max_sessions(sessions).session(session);
-    Pool::connect_with(&server.address(), options).unwrap()
+    Pool::connect_with(server.address(), options).unwrap()
 }
 
 #[track_caller]
@@ -260,7 +260,7 @@ fn session_with_pending_reply_is_used_without_another() {
 #[test]
 fn absent_server_is_noticed_at_each_call() {
     let folder = Folder::new();
-    assert!(Pool::connect(&folder.address()).err().is_some_and(|error| is_absent(&error)));
+    assert!(Pool::connect(folder.address()).err().is_some_and(|error| is_absent(&error)));
     let mut server = Server::waiting(WaitPolicy::Adaptive);
     let client = client(&server, 2);
     assert_calls(&client);
@@ -417,17 +417,17 @@ fn time_left_after_a_wait(client: &Pool) -> Duration {
 #[test]
 fn call_after_waiting_has_only_its_remaining_time() {
     let folder = Folder::new();
-    let server = breezeway::Server::bind(&folder.address()).unwrap();
+    let server = breezeway::Server::bind(folder.address()).unwrap();
     let stopper = server.stopper();
     let serving = std::thread::spawn(move || {
         server.serve(|call: breezeway::Call<'_>| {
             let micros = call.patience().expect("it has a timeout").as_micros() as u64;
-            call.reply(&micros.to_le_bytes())
+            call.reply(micros.to_le_bytes())
         })
     });
     let session = SessionOptions::new().call_timeout(Some(PATIENCE)).handshake_timeout(PATIENCE);
     let options = ClientOptions::new().max_sessions(1).session(session);
-    let client = Pool::connect_with(&folder.address(), options).unwrap();
+    let client = Pool::connect_with(folder.address(), options).unwrap();
     // A machine that is too busy may begin the wait late.
     eventually("a call has less time", || {
         time_left_after_a_wait(&client) < PATIENCE - Duration::from_millis(100)

@@ -77,8 +77,8 @@ fn options() -> ClientOptions {
 fn a_client_without_a_call_under_way_notices_nothing() {
     let folder = Folder::new();
     let mut serving = Generation::start(&folder, drain());
-    let pool = Pool::connect_with(&folder.address(), options()).unwrap();
-    let shared = Client::connect_with(&folder.address(), options()).unwrap();
+    let pool = Pool::connect_with(folder.address(), options()).unwrap();
+    let shared = Client::connect_with(folder.address(), options()).unwrap();
     for generation in 0..4 {
         assert_eq!(pool.call(ECHO, &[generation]).unwrap().to_vec(), [generation]);
         assert_eq!(shared.call(ECHO, &[generation]).unwrap().to_vec(), [generation]);
@@ -102,8 +102,8 @@ fn under_load_no_call_fails_and_no_message_is_lost_or_doubled() {
     let mut serving = Generation::start(&folder, drain());
     let over = Arc::new(AtomicBool::new(false));
     let calls = Arc::new(AtomicU64::new(0));
-    let pool = Arc::new(Pool::connect_with(&folder.address(), options()).unwrap());
-    let shared = Arc::new(Client::connect_with(&folder.address(), options()).unwrap());
+    let pool = Arc::new(Pool::connect_with(folder.address(), options()).unwrap());
+    let shared = Arc::new(Client::connect_with(folder.address(), options()).unwrap());
     let callers: Vec<_> = (0..4u64)
         .map(|caller| {
             let (over, calls) = (Arc::clone(&over), Arc::clone(&calls));
@@ -149,12 +149,12 @@ fn under_load_no_call_fails_and_no_message_is_lost_or_doubled() {
 fn successor_killed_during_take_over_changes_nothing() {
     let folder = Folder::new();
     let mut serving = Generation::start(&folder, drain());
-    let client = Pool::connect_with(&folder.address(), options()).unwrap();
+    let client = Pool::connect_with(folder.address(), options()).unwrap();
     for _ in 0..3 {
         let mut killed = Generation::prepare(&folder, drain());
         killed.0.kill();
         assert_eq!(client.call(ECHO, b"still").unwrap().to_vec(), b"still");
-        let mut fresh = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
+        let mut fresh = ExclusiveSession::connect_with(folder.address(), &patient()).unwrap();
         assert_eq!(fresh.call(ECHO, b"there").unwrap().to_vec(), b"there");
     }
     let mut last = Generation::start(&folder, drain());
@@ -182,7 +182,7 @@ fn server_stopped_during_take_over_is_not_succeeded() {
     successor.0.succeeds();
     // The next one finds no server, and starts as the first one.
     let mut next = Generation::start(&folder, drain());
-    let mut session = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
+    let mut session = ExclusiveSession::connect_with(folder.address(), &patient()).unwrap();
     assert_eq!(session.call(ECHO, b"anew").unwrap().to_vec(), b"anew");
     drop(session);
     next.0.write_line("stop");
@@ -194,7 +194,7 @@ fn a_server_that_stops_can_be_succeeded_until_it_has_ended() {
     let folder = Folder::new();
     let settings = drain().with("gate", false).with("offload", 1);
     let mut serving = Generation::start(&folder, settings);
-    let mut session = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
+    let mut session = ExclusiveSession::connect_with(folder.address(), &patient()).unwrap();
     session.send(GIVE_GATED, &ask_for(1, 10)).unwrap();
     serving.0.expect("waiting");
     serving.0.write_line("stop");
@@ -204,7 +204,7 @@ fn a_server_that_stops_can_be_succeeded_until_it_has_ended() {
     });
     let mut last = Generation::start(&folder, drain());
     let greet = || {
-        let mut fresh = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
+        let mut fresh = ExclusiveSession::connect_with(folder.address(), &patient()).unwrap();
         assert_eq!(fresh.call(ECHO, b"there").unwrap().to_vec(), b"there");
     };
     greet();
@@ -222,7 +222,7 @@ fn call_past_drain_time_is_cut_and_may_have_run() {
     let folder = Folder::new();
     let settings = || Settings::new().with("drain", 50).with("gate", false).with("offload", 1);
     let mut serving = Generation::start(&folder, settings());
-    let mut session = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
+    let mut session = ExclusiveSession::connect_with(folder.address(), &patient()).unwrap();
     session.send(GIVE_GATED, &ask_for(1, 10)).unwrap();
     serving.0.expect("waiting");
     let mut last = Generation::start(&folder, settings());
@@ -268,7 +268,7 @@ fn malformed_admin_requests_do_no_harm() {
     deaf.shutdown(Shutdown::Read).unwrap();
     deaf.write_all(b"R\xff\xff\xff\xff\xff\xff\xff\xff").unwrap();
     eventually("it is given up", || deaf.write_all(b"?").is_err());
-    let client = Pool::connect_with(&folder.address(), options()).unwrap();
+    let client = Pool::connect_with(folder.address(), options()).unwrap();
     assert_eq!(client.call(ECHO, b"hi").unwrap().to_vec(), b"hi");
     drop(client);
     let mut last = Generation::start(&folder, drain());
@@ -280,9 +280,9 @@ fn malformed_admin_requests_do_no_harm() {
 #[test]
 fn a_server_that_was_not_meant_to_be_succeeded_is_left_alone() {
     let folder = Folder::new();
-    let _plain = breezeway::Server::bind(&folder.address()).unwrap();
+    let _plain = breezeway::Server::bind(folder.address()).unwrap();
     let options = ServerOptions::new().take_over(true).admin_socket(admin(&folder));
-    let refused = breezeway::Server::bind_with(&folder.address(), options).err();
+    let refused = breezeway::Server::bind_with(folder.address(), options).err();
     assert!(matches!(refused, Some(ServeError::InUse(_))), "{refused:?}");
 }
 
@@ -303,13 +303,13 @@ fn an_admin_path_past_the_limit_names_the_option() {
     };
     let options = || ServerOptions::new().take_over(true);
     // The name of the admin socket has six bytes more.
-    drop(breezeway::Server::bind_with(&named(101), options()).unwrap());
+    drop(breezeway::Server::bind_with(named(101), options()).unwrap());
     for len in [102, 107] {
-        let error = breezeway::Server::bind_with(&named(len), options()).err().unwrap();
+        let error = breezeway::Server::bind_with(named(len), options()).err().unwrap();
         assert!(matches!(error, ServeError::AdminPathTooLong { .. }), "{error}");
         assert!(error.to_string().contains("(--admin)"), "{error}");
         let elsewhere = options().admin_socket(folder.path().join("admin"));
-        drop(breezeway::Server::bind_with(&named(len), elsewhere).unwrap());
+        drop(breezeway::Server::bind_with(named(len), elsewhere).unwrap());
     }
 }
 
@@ -320,7 +320,7 @@ fn client_waits_for_a_returning_server_within_limit() {
     let address = folder.address();
     let connecting = std::thread::spawn(move || Pool::connect_with(&address, waiting).unwrap());
     let serve = || {
-        let server = breezeway::Server::bind(&folder.address()).unwrap();
+        let server = breezeway::Server::bind(folder.address()).unwrap();
         let stopper = server.stopper();
         (stopper, std::thread::spawn(move || server.serve(echo)))
     };
@@ -346,7 +346,7 @@ fn client_waits_for_a_returning_server_within_limit() {
     serving.join().unwrap().unwrap();
     drop(client);
     let impatient = options().wait_for_server(Duration::from_millis(20));
-    let error = Pool::connect_with(&folder.address(), impatient).err().unwrap();
+    let error = Pool::connect_with(folder.address(), impatient).err().unwrap();
     assert!(error.may_pass(), "{error}");
 }
 
@@ -387,7 +387,7 @@ fn session_of_departing_server_begins_nothing() {
     let folder = Folder::new();
     let serving = Generation::start(&folder, drain());
     let mut session =
-        ExclusiveSession::connect_with(&folder.address(), &SessionOptions::new()).unwrap();
+        ExclusiveSession::connect_with(folder.address(), &SessionOptions::new()).unwrap();
     for number in 0..100 {
         session.post(SINK, &sinkable(0, number, 10)).unwrap();
     }
@@ -454,7 +454,7 @@ mod needs_root {
         let asking = Settings::new().with("admin", admin(&folder).display());
         let mut stranger = Process::start_as(STRANGER, "knocker", &asking);
         stranger.expect("closed");
-        let client = Pool::connect_with(&folder.address(), options()).unwrap();
+        let client = Pool::connect_with(folder.address(), options()).unwrap();
         assert_eq!(client.call(ECHO, b"hi").unwrap().to_vec(), b"hi");
         drop(client);
         serving.0.write_line("stop");
@@ -588,7 +588,7 @@ fn admin_socket_defaults_to_beside_the_socket() {
     }
     let folder = Folder::new();
     let options = ServerOptions::new().take_over(true);
-    let server = breezeway::Server::bind_with(&folder.address(), options).unwrap();
+    let server = breezeway::Server::bind_with(folder.address(), options).unwrap();
     let mut name = folder.socket().into_os_string();
     name.push(".admin");
     assert!(Path::new(&name).exists());

@@ -58,7 +58,7 @@ impl Served {
         let folder = Folder::new();
         let ((gate, opened), (report, held)) = (channel(), channel());
         let opened = Arc::new(Mutex::new(opened));
-        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = Server::bind_with(folder.address(), options).unwrap();
         let server = server.on_stream(move |method, mut stream| match method {
             ECHO => echo(&mut stream),
             PANIC => panic!("on purpose"),
@@ -89,11 +89,11 @@ impl Served {
     }
 
     fn connect_with(&self, options: &SessionOptions) -> Session {
-        Session::connect_with(&self.folder.address(), options).unwrap()
+        Session::connect_with(self.folder.address(), options).unwrap()
     }
 
     fn session(&self) -> ExclusiveSession {
-        ExclusiveSession::connect_with(&self.folder.address(), &patient()).unwrap()
+        ExclusiveSession::connect_with(self.folder.address(), &patient()).unwrap()
     }
 
     fn stop(mut self) {
@@ -210,7 +210,7 @@ fn missing_thread_at_start_names_the_limit() {
     let error = server.expect("failed");
     assert!(error.contains("cannot start a thread") && error.contains("ulimit -u"), "{error}");
     server.expect("listening");
-    let mut session = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
+    let mut session = ExclusiveSession::connect_with(folder.address(), &patient()).unwrap();
     assert_eq!(session.call(0, b"recovered").unwrap().to_vec(), b"recovered");
     drop(session);
     server.write_line("stop");
@@ -242,7 +242,7 @@ fn runs_short_of_threads(folder: &Folder, mut server: Process, limit: impl Fn(&m
         assert_eq!(reset_code(&mut refused), ErrorCode::Overloaded);
         serves(&mut stream, &mut session);
     }
-    let mut late = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
+    let mut late = ExclusiveSession::connect_with(folder.address(), &patient()).unwrap();
     assert_eq!(late.call(0, b"let in").unwrap().to_vec(), b"let in");
     limit(&mut server, false);
     let mut another = channel.open(ECHO).unwrap();
@@ -446,10 +446,10 @@ fn metadata_is_accepted_only_where_streams_are() {
         server.stop();
     }
     let folder = Folder::new();
-    let server = Server::bind(&folder.address()).unwrap();
+    let server = Server::bind(folder.address()).unwrap();
     let stopper = server.stopper();
     let serving = thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
-    let channel = Session::connect_with(&folder.address(), &patient()).unwrap();
+    let channel = Session::connect_with(folder.address(), &patient()).unwrap();
     let error = channel.request(0).metadata(b"block").send(b"body").map(drop).unwrap_err();
     assert!(matches!(error, CallError::TooMuchMetadata { limit: 0, .. }), "{error}");
     let error = channel.open(0).map(drop).unwrap_err();
@@ -485,7 +485,7 @@ fn every_way(call: Call<'_>) -> breezeway::Handled {
             drop(call);
             Ok(later)
         }
-        8 => call.reply(&vec![0; 2 << 20]),
+        8 => call.reply(vec![0; 2 << 20]),
         _ => call.no_such_method(),
     }
 }
@@ -530,7 +530,7 @@ fn reply_reaches_sleeping_channel_before_handler_returns() {
     let is_late = Arc::new(AtomicBool::new(false));
     let folder = Folder::new();
     let options = ServerOptions::new().session(patient().wait(WaitPolicy::Park));
-    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let server = Server::bind_with(folder.address(), options).unwrap();
     let server = server.on_stream(|_, mut stream| echo(&mut stream));
     let stopper = server.stopper();
     let serving = thread::spawn({
@@ -545,7 +545,7 @@ fn reply_reaches_sleeping_channel_before_handler_returns() {
         }
     });
     let channel =
-        Session::connect_with(&folder.address(), &patient().wait(WaitPolicy::Park)).unwrap();
+        Session::connect_with(folder.address(), &patient().wait(WaitPolicy::Park)).unwrap();
     for _ in 0..10 {
         assert_eq!(channel.call(0, b"").unwrap().to_vec(), b"at once");
         sender.send(()).unwrap();

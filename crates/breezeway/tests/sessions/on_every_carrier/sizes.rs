@@ -289,7 +289,7 @@ fn truncated_requests_and_replies_arrive_shortened() {
             0 => server_options,
             threads => server_options.offload(threads),
         };
-        let server = breezeway::Server::bind_with(&folder.address(), server_options).unwrap();
+        let server = breezeway::Server::bind_with(folder.address(), server_options).unwrap();
         let stopper = server.stopper();
         let serving = std::thread::spawn(move || {
             server.serve(|call: Call<'_>| {
@@ -302,7 +302,7 @@ fn truncated_requests_and_replies_arrive_shortened() {
             })
         });
         let mut session =
-            ExclusiveSession::connect_with(&folder.address(), &options(WaitPolicy::Adaptive))
+            ExclusiveSession::connect_with(folder.address(), &options(WaitPolicy::Adaptive))
                 .unwrap();
         for (number, len) in SIZES.into_iter().enumerate() {
             let request = message(number as u64, len);
@@ -330,7 +330,7 @@ fn leased_request_is_readable_while_reply_is_written() {
             0 => server_options,
             threads => server_options.offload(threads),
         };
-        let server = breezeway::Server::bind_with(&folder.address(), server_options).unwrap();
+        let server = breezeway::Server::bind_with(folder.address(), server_options).unwrap();
         let stopper = server.stopper();
         let serving = std::thread::spawn(move || {
             server.serve(move |mut call: Call<'_>| {
@@ -363,7 +363,7 @@ fn leased_request_is_readable_while_reply_is_written() {
             })
         });
         let mut session =
-            ExclusiveSession::connect_with(&folder.address(), &options(WaitPolicy::Adaptive))
+            ExclusiveSession::connect_with(folder.address(), &options(WaitPolicy::Adaptive))
                 .unwrap();
         for (number, len) in SIZES.into_iter().enumerate() {
             for first in 0..4 {

@@ -68,7 +68,7 @@ fn fast_producer_keeps_slow_consumers_pace_and_memory() {
     }
     println!("{sent} messages in {took} ms; held {warm:?} bytes, later {late:?}");
     // The reply comes behind all of them.
-    let mut other = ExclusiveSession::connect_with(&server.address(), &patient()).unwrap();
+    let mut other = ExclusiveSession::connect_with(server.address(), &patient()).unwrap();
     server::assert_serves(&mut other);
     producer.write_line("go");
     producer.succeeds();

@@ -18,7 +18,7 @@ struct Watched {
 
 impl Watched {
     fn start(folder: &Folder, options: ServerOptions) -> Self {
-        let server = Server::bind_with(&folder.address(), options.session(patient())).unwrap();
+        let server = Server::bind_with(folder.address(), options.session(patient())).unwrap();
         let server = server.on_stream(|_method, mut stream| {
             while let Some(message) = stream.receive()? {
                 stream.send(&message.to_vec())?;
@@ -85,7 +85,7 @@ fn both_ends_agree_and_server_sums_outlive_session() {
 fn streams_that_are_open_are_counted_while_they_are() {
     let folder = Folder::new();
     let watched = Watched::start(&folder, ServerOptions::new());
-    let shared = Session::connect_with(&folder.address(), &patient()).unwrap();
+    let shared = Session::connect_with(folder.address(), &patient()).unwrap();
     let mut stream = shared.open(0).unwrap();
     stream.send(b"hello").unwrap();
     assert_eq!(stream.receive().unwrap().unwrap().to_vec(), b"hello");
@@ -107,7 +107,7 @@ fn clients_that_get_no_session_are_counted_by_the_reason() {
     let watched = Watched::start(&folder, ServerOptions::new().max_sessions(1));
     let _session = connect(&folder);
     let refused =
-        ExclusiveSession::connect_with(&folder.address(), &patient()).err().expect("there is one");
+        ExclusiveSession::connect_with(folder.address(), &patient()).err().expect("there is one");
     assert!(refused.to_string().contains("max_sessions allows no more"), "{refused}");
     eventually("it is counted", || watched.monitor.stats().beyond_limit == 1);
     watched.stop();
@@ -115,7 +115,7 @@ fn clients_that_get_no_session_are_counted_by_the_reason() {
     let folder = Folder::new();
     let options = ServerOptions::new().authorize(|_peer| Err("nobody today".to_owned()));
     let watched = Watched::start(&folder, options);
-    let denied = ExclusiveSession::connect_with(&folder.address(), &patient())
+    let denied = ExclusiveSession::connect_with(folder.address(), &patient())
         .err()
         .expect("nobody is served");
     assert!(denied.to_string().contains("nobody today"), "{denied}");
@@ -132,7 +132,7 @@ mod by_file {
         let folder = Folder::new();
         let watched = Watched::start(&folder, ServerOptions::new().max_sessions_of_user(2));
         let (one, _other) = (connect(&folder), connect(&folder));
-        let refused = ExclusiveSession::connect_with(&folder.address(), &patient())
+        let refused = ExclusiveSession::connect_with(folder.address(), &patient())
             .err()
             .expect("there are two");
         let user = rustix::process::geteuid().as_raw();
@@ -143,7 +143,7 @@ mod by_file {
         eventually("it is counted", || watched.monitor.stats().beyond_user_limit == 1);
         drop(one);
         eventually("there is room again", || {
-            match ExclusiveSession::connect_with(&folder.address(), &SessionOptions::new()) {
+            match ExclusiveSession::connect_with(folder.address(), &SessionOptions::new()) {
                 Ok(_) => true,
                 Err(ConnectError::Handshake(_)) => false,
                 Err(error) => panic!("{error}"),

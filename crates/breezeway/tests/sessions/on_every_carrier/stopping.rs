@@ -108,7 +108,7 @@ fn channel_to_stopping_server_gets_only_its_last_reply() {
         let settings = settings.with("offload", 2).with("drain", PATIENCE.as_millis());
         let mut server = Server::start(settings);
         let options = SessionOptions::new().wait(policy).handshake_timeout(PATIENCE);
-        let shared = Session::connect_with(&server.address(), &options).unwrap();
+        let shared = Session::connect_with(server.address(), &options).unwrap();
         let last = {
             let shared = shared.clone();
             std::thread::spawn(move || shared.call(GIVE_GATED, &ask_for(3, 5000)))
@@ -170,7 +170,7 @@ fn a_flood_to_a_server_that_stops_ends_with_the_news() {
 #[test]
 fn a_server_that_was_stopped_before_it_serves_ends_at_once() {
     let folder = Folder::new();
-    let server = breezeway::Server::bind(&folder.address()).unwrap();
+    let server = breezeway::Server::bind(folder.address()).unwrap();
     let stopper = server.stopper();
     stopper.stop();
     stopper.clone().stop();
@@ -188,7 +188,7 @@ fn echo(call: Call<'_>) -> Result<Replied, HandlerError> {
 #[test]
 fn clients_before_serve_wait_in_the_backlog() {
     let folder = Folder::new();
-    let server = breezeway::Server::bind(&folder.address()).unwrap();
+    let server = breezeway::Server::bind(folder.address()).unwrap();
     let stopper = server.stopper();
     let address = folder.address();
     let client = std::thread::spawn(move || {
@@ -206,10 +206,10 @@ fn clients_before_serve_wait_in_the_backlog() {
 #[test]
 fn a_server_that_is_dropped_without_serving_removes_its_socket() {
     let folder = Folder::new();
-    let server = breezeway::Server::bind(&folder.address()).unwrap();
+    let server = breezeway::Server::bind(folder.address()).unwrap();
     assert_eq!(folder.socket().exists(), has_socket_file());
     drop(server);
-    let error = ExclusiveSession::connect(&folder.address()).err().unwrap();
+    let error = ExclusiveSession::connect(folder.address()).err().unwrap();
     assert!(is_absent(&error), "{error:?}");
 }
 
@@ -238,7 +238,7 @@ fn policy_panic_does_not_stall_the_server() {
         assert!(!first.swap(false, Ordering::Relaxed), "the policy panics, as the test wants");
         Ok(())
     });
-    let server = breezeway::Server::bind_with(&folder.address(), options).unwrap();
+    let server = breezeway::Server::bind_with(folder.address(), options).unwrap();
     let stopper = server.stopper();
     let serving = std::thread::spawn(move || server.serve(echo));
     let address = folder.address();
@@ -274,7 +274,7 @@ impl std::error::Error for Unspeakable {}
 #[test]
 fn an_error_whose_words_panic_fails_its_call_and_not_the_server() {
     let folder = Folder::new();
-    let server = breezeway::Server::bind(&folder.address()).unwrap();
+    let server = breezeway::Server::bind(folder.address()).unwrap();
     let stopper = server.stopper();
     let serving = std::thread::spawn(move || {
         server.serve(|call: Call<'_>| match call.method() {
@@ -282,7 +282,7 @@ fn an_error_whose_words_panic_fails_its_call_and_not_the_server() {
             _ => Err(Unspeakable.into()),
         })
     });
-    let mut session = ExclusiveSession::connect_with(&folder.address(), &patient()).unwrap();
+    let mut session = ExclusiveSession::connect_with(folder.address(), &patient()).unwrap();
     let error = within(PROMPT, "the failure", move || session.call(1, b"hi").map(drop));
     assert!(error.is_err());
     let address = folder.address();

@@ -31,7 +31,7 @@ impl Opening {
         let (sender, ends) = (Arc::new(Mutex::new(sender)), Mutex::new(ends));
         let options = options.on_session_end(move |id, _| ends.lock().unwrap().send(id).unwrap());
         let of_streams = Arc::clone(&sender);
-        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = Server::bind_with(folder.address(), options).unwrap();
         let server = server.on_stream(move |_, mut stream| {
             of_streams.lock().unwrap().send(stream.stream_opener())?;
             Ok(stream.finish()?)
@@ -43,7 +43,7 @@ impl Opening {
     }
 
     fn connect(&self) -> Session {
-        Session::connect_with(&self.folder.address(), &patient()).unwrap()
+        Session::connect_with(self.folder.address(), &patient()).unwrap()
     }
 
     /// Returns the back shared that the handler of the last call or stream has sent.
@@ -179,7 +179,7 @@ mod on_shm {
     fn opening_that_waits_for_room_ends_with_the_session() {
         let options = patient().ring_capacity(16);
         let server = Opening::start(ServerOptions::new().session(options.clone()));
-        let client = Session::connect_with(&server.folder.address(), &options).unwrap();
+        let client = Session::connect_with(server.folder.address(), &options).unwrap();
         client.call(ON_CALL, b"").unwrap();
         let stream_opener = server.next().unwrap();
         let opened = Arc::new(AtomicU64::new(0));

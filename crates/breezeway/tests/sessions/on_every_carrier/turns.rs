@@ -24,7 +24,7 @@ const QUICK_CALLS: u64 = 10;
 fn slow_calls_before_a_quick_one(options: SessionOptions) -> u64 {
     let folder = Folder::new();
     let options = ServerOptions::new().session(options);
-    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let server = Server::bind_with(folder.address(), options).unwrap();
     let stopper = server.stopper();
     let slow = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&slow);
@@ -35,7 +35,7 @@ fn slow_calls_before_a_quick_one(options: SessionOptions) -> u64 {
                 while start.elapsed() < Duration::from_millis(2) {}
                 count.fetch_add(1, Ordering::SeqCst);
             }
-            call.reply(&count.load(Ordering::SeqCst).to_le_bytes())
+            call.reply(count.load(Ordering::SeqCst).to_le_bytes())
         })
     });
     let (mut busy, mut armed) = (connect(&folder), connect(&folder));
@@ -94,7 +94,7 @@ fn free_worker_serves_sessions_of_a_blocked_one() {
     for policy in EVERY_POLICY {
         let folder = Folder::new();
         let options = ServerOptions::new().session(patient().wait(policy)).workers(2);
-        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = Server::bind_with(folder.address(), options).unwrap();
         let stopper = server.stopper();
         let (blocked, is_blocked) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();

@@ -341,7 +341,7 @@ fn reply_wait_for_memory_ends_at_either_timeout() {
 fn idle(settings: &Settings) {
     let options = server::session_options(settings);
     let mut session =
-        ExclusiveSession::connect_with(&settings.get::<breezeway::Address>("address"), &options)
+        ExclusiveSession::connect_with(settings.get::<breezeway::Address>("address"), &options)
             .unwrap();
     assert_serves(&mut session);
     say("idle");

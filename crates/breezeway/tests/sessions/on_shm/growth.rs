@@ -190,7 +190,7 @@ const FIRST: usize = 64 * 1024;
 fn back_and_forth(settings: &Settings) {
     let options = session_options(settings);
     let mut session =
-        ExclusiveSession::connect_with(&settings.get::<breezeway::Address>("address"), &options)
+        ExclusiveSession::connect_with(settings.get::<breezeway::Address>("address"), &options)
             .unwrap();
     let large = vec![7; MEBIBYTE];
     say("connected");

@@ -51,7 +51,7 @@ fn client_of(
         peer
     });
     let options = options.clone().handshake_timeout(PATIENCE);
-    (ExclusiveSession::connect_with(&folder.address(), &options).unwrap(), acting)
+    (ExclusiveSession::connect_with(folder.address(), &options).unwrap(), acting)
 }
 
 // ---- a client that does not read ----
@@ -485,9 +485,8 @@ fn reset_during_connect_is_reported_as_closed() {
         }
     });
     for number in 0..500 {
-        let error = ExclusiveSession::connect_with(&folder.address(), &patient())
-            .err()
-            .expect("no session");
+        let error =
+            ExclusiveSession::connect_with(folder.address(), &patient()).err().expect("no session");
         let closed = matches!(error, ConnectError::Handshake(HandshakeError::Closed));
         assert!(closed, "{number}: {error:?}");
     }

@@ -417,7 +417,7 @@ fn waiting_one_way_messages_are_bounded() {
     for offload in [0, 1] {
         let folder = Folder::on(Carrier::Shm);
         let options = ServerOptions::new().offload(offload);
-        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = Server::bind_with(folder.address(), options).unwrap();
         let server = server.on_stream(|_, _| Ok(()));
         let stopper = server.stopper();
         let gate = Arc::new(Gate::default());
@@ -436,7 +436,7 @@ fn waiting_one_way_messages_are_bounded() {
                 Ok(later)
             })
         });
-        let shared = Session::connect_with(&folder.address(), &patient()).unwrap();
+        let shared = Session::connect_with(folder.address(), &patient()).unwrap();
         const WINDOW: usize = 1024;
         let mut posted = 0;
         let mut last = Instant::now();

@@ -63,7 +63,7 @@ fn of_a_client(make: impl FnOnce(&Folder, ClientOptions)) {
 #[test]
 fn the_time_of_a_call_that_a_shared_session_makes_again_goes_on() {
     of_a_client(|folder, options| {
-        let client = Client::connect_with(&folder.address(), options).unwrap();
+        let client = Client::connect_with(folder.address(), options).unwrap();
         assert_eq!(client.call(0, b"again").unwrap().to_vec(), b"again");
     });
 }
@@ -71,7 +71,7 @@ fn the_time_of_a_call_that_a_shared_session_makes_again_goes_on() {
 #[test]
 fn the_time_of_a_call_that_a_pool_makes_again_goes_on() {
     of_a_client(|folder, options| {
-        let client = Pool::connect_with(&folder.address(), options).unwrap();
+        let client = Pool::connect_with(folder.address(), options).unwrap();
         assert_eq!(client.call(0, b"again").unwrap().to_vec(), b"again");
     });
 }

@@ -91,7 +91,7 @@ impl Folder {
 /// A session with the server in this folder, with default options.
 #[track_caller]
 pub(crate) fn connect(folder: &Folder) -> ExclusiveSession {
-    ExclusiveSession::connect_with(&folder.address(), &patient()).expect("the server listens")
+    ExclusiveSession::connect_with(folder.address(), &patient()).expect("the server listens")
 }
 
 /// Waits until something that counts has stopped counting: its thread is stuck, or was not

@@ -349,7 +349,7 @@ impl Handler for Everything {
                 self.sink(&call);
                 call.done()
             }
-            TALLY => call.reply(&self.tally()),
+            TALLY => call.reply(self.tally()),
             HANG => hang(call),
             FAIL => Err(String::from_utf8(call.request().to_vec())?.into()),
             PANIC => panic_sometime(call),
@@ -428,7 +428,7 @@ impl Server {
     #[track_caller]
     pub(crate) fn connect(&self, options: &SessionOptions) -> ExclusiveSession {
         let options = options.clone().handshake_timeout(PATIENCE);
-        ExclusiveSession::connect_with(&self.address(), &options).expect("the server is there")
+        ExclusiveSession::connect_with(self.address(), &options).expect("the server is there")
     }
 
     /// Returns the resources of sessions that the server has at rest: descriptors, and mapped

@@ -51,7 +51,7 @@ fn open(carrier: Carrier, setting: &Setting) -> (ExclusiveSession, Script) {
     std::thread::scope(|scope| {
         let accept = || Script::server(listener.accept().unwrap(), carrier, setting.server);
         let peer = scope.spawn(accept);
-        let client = ExclusiveSession::connect_with(&folder.address(), &setting.options()).unwrap();
+        let client = ExclusiveSession::connect_with(folder.address(), &setting.options()).unwrap();
         (client, peer.join().unwrap())
     })
 }

@@ -97,7 +97,7 @@ fn handler(deferred: Sender<OwnedCall>) -> impl Fn(Call<'_>) -> Handled + Send +
         ECHO => call.echo(),
         GIVE => {
             let len = call.request().to_vec()[..].try_into().map(u32::from_le_bytes)?;
-            call.reply(&pattern(3, len as usize))
+            call.reply(pattern(3, len as usize))
         }
         FAIL => Err(String::from_utf8(call.request().to_vec())?.into()),
         PANIC => panic!("as the script wants it"),
@@ -145,7 +145,7 @@ pub(super) fn record(conversations: &[Conversation], is_stopped: bool, carrier: 
     let conversations = conversations.iter().filter(|(_, setting, _)| on_carrier(setting));
     let played = conversations.map(|(name, setting, play)| {
         let folder = Folder::on(carrier);
-        let server = Server::bind_with(&folder.address(), setting.server()).unwrap();
+        let server = Server::bind_with(folder.address(), setting.server()).unwrap();
         let server = if setting.client.streams > 0 { server.on_stream(echo) } else { server };
         let stopper = server.stopper();
         let (sender, deferred) = channel();

@@ -58,7 +58,7 @@ struct Server {
 
 fn open(carrier: Carrier, setting: &Setting) -> (Server, Script) {
     let folder = Folder::on(carrier);
-    let mut listener = SessionListener::bind(&folder.address(), setting.options()).unwrap();
+    let mut listener = SessionListener::bind(folder.address(), setting.options()).unwrap();
     std::thread::scope(|scope| {
         let connect = || Script::client(raw::connect(&folder.address()), carrier, setting.client);
         let peer = scope.spawn(connect);

@@ -92,7 +92,7 @@ fn unread_replies_to_tiny_requests_take_no_memory() {
 pub(crate) fn call_with_a_deadline(settings: &Settings) {
     let options = server::session_options(settings).cap(LARGE_CAP);
     let mut session =
-        ExclusiveSession::connect_with(&settings.get::<breezeway::Address>("address"), &options)
+        ExclusiveSession::connect_with(settings.get::<breezeway::Address>("address"), &options)
             .unwrap();
     session.set_call_timeout(Some(Duration::from_millis(200)));
     say("connected");
@@ -201,8 +201,8 @@ fn request_without_room_fails_by_name_and_session_goes_on() {
     for carrier in SOCKETS {
         let server = short_server(carrier, true);
         let mut session =
-            ExclusiveSession::connect_with(&server.address(), &huge_options()).unwrap();
-        let shared = Session::connect_with(&server.address(), &huge_options()).unwrap();
+            ExclusiveSession::connect_with(server.address(), &huge_options()).unwrap();
+        let shared = Session::connect_with(server.address(), &huge_options()).unwrap();
         let request = vec![7; HUGE];
         names_the_limit(&session.call(ECHO, &request).map(drop).unwrap_err(), HUGE);
         names_the_limit(&shared.call(ECHO, &request).map(drop).unwrap_err(), HUGE);

@@ -31,7 +31,7 @@ fn told(
         let _ = frame::next(&mut peer);
     });
     let options = support::patient().wait(policy).cap(CAP as u64);
-    let mut session = ExclusiveSession::connect_with(&folder.address(), &options).unwrap();
+    let mut session = ExclusiveSession::connect_with(folder.address(), &options).unwrap();
     let outcome = within(PATIENCE, "the outcome", move || {
         let outcome = session.call(METHOD, b"hi").map(|reply| reply.to_vec());
         let over = session.is_ended();
@@ -165,7 +165,7 @@ fn second_reply_to_a_call_ends_session_at_next_use() {
             while let Ok(Some(_)) = frame::next(&mut peer) {}
         });
         let mut session =
-            ExclusiveSession::connect_with(&folder.address(), &support::patient()).unwrap();
+            ExclusiveSession::connect_with(folder.address(), &support::patient()).unwrap();
         assert_eq!(session.call(METHOD, b"hi").unwrap().to_vec(), b"once");
         let error = within(PROMPT, "the error", move || {
             session.call(METHOD, b"hi").map(drop).expect_err("a violation")
@@ -189,7 +189,7 @@ fn a_reply_with_descriptors_is_a_violation() {
                 while let Ok(Some(_)) = frame::next(&mut peer) {}
             });
             let options = support::patient().wait(policy);
-            let mut session = ExclusiveSession::connect_with(&folder.address(), &options).unwrap();
+            let mut session = ExclusiveSession::connect_with(folder.address(), &options).unwrap();
             let error = within(PROMPT, "the error", move || {
                 session.call(METHOD, b"hi").map(drop).expect_err("a violation")
             });
@@ -218,7 +218,7 @@ fn told_by_a_server_that_reads_nothing<T: Send + 'static>(
         let _ = is_done.recv();
     });
     let options = support::patient().wait(WaitPolicy::Park).cap(CAP as u64);
-    let mut session = ExclusiveSession::connect_with(&folder.address(), &options).unwrap();
+    let mut session = ExclusiveSession::connect_with(folder.address(), &options).unwrap();
     let outcome = within(PATIENCE, "the outcome", move || act(&mut session));
     drop(done);
     within(PATIENCE, "the end", move || acting.join().expect("the attack itself failed"));
@@ -242,7 +242,7 @@ fn posts_without_waiting_are_sent_when_session_drops() {
             kinds
         });
         let mut session =
-            ExclusiveSession::connect_with(&folder.address(), &support::patient()).unwrap();
+            ExclusiveSession::connect_with(folder.address(), &support::patient()).unwrap();
         let mut posted = 0;
         while session.try_post(METHOD, &[7; 30_000]).is_ok() {
             posted += 1;
@@ -294,7 +294,7 @@ fn server_death_is_seen_when_all_calls_are_given_up() {
             peer
         });
         let options = support::patient().ring_capacity(8);
-        let mut session = ExclusiveSession::connect_with(&folder.address(), &options).unwrap();
+        let mut session = ExclusiveSession::connect_with(folder.address(), &options).unwrap();
         let peer = accepting.join().unwrap();
         session.set_call_timeout(Some(Duration::from_millis(1)));
         for _ in 0..session.max_in_flight() {
