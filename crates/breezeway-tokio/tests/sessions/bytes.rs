@@ -306,7 +306,7 @@ fn ended_listener_fails_every_accept() {
         let _successor = bind();
         for _ in 0..3 {
             let Err(error) = soon(first.accept()).await else { panic!("there is no client") };
-            assert!(error.to_string().contains("stopped"), "{error}");
+            assert!(breezeway::describe(&error).contains("stopped"), "{error}");
         }
     });
 }

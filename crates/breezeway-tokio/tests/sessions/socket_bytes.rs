@@ -46,7 +46,7 @@ impl Watched {
         let ended = Mutex::new(ended);
         let session = SessionOptions::new().wait(wait).handshake_timeout(PATIENCE);
         let options = ServerOptions::new().session(session).on_session_end(move |_, error| {
-            let error = error.map_or("no error".to_owned(), ToString::to_string);
+            let error = error.map_or("no error".to_owned(), |error| breezeway::describe(error));
             let _ = ended.lock().unwrap().send(error);
         });
         let server = Server::bind_with(&addresses(folder.path())[0], options).unwrap();

@@ -11,7 +11,7 @@ use std::fmt::{self, Debug, Display, Formatter};
 /// ```
 /// use breezeway::{ExclusiveSession, describe};
 ///
-/// let error = ExclusiveSession::connect(&"unix:/no/such.sock".parse()?).err().unwrap();
+/// let error = ExclusiveSession::connect("unix:/no/such.sock").err().unwrap();
 /// assert!(describe(&error).starts_with("no server at /no/such.sock: "));
 /// # Ok::<(), breezeway::Report>(())
 /// ```

@@ -199,5 +199,8 @@ fn an_alert_refuses_a_connection_only_before_anything_came() {
     receiver.room()[0] = 0;
     receiver.take(1);
     let error = receiver.failure(alert("certificate_required"));
-    assert!(error.may_have_run() && error.to_string().contains("certificate_required"), "{error}");
+    assert!(
+        error.may_have_run() && breezeway::describe(&error).contains("certificate_required"),
+        "{error}"
+    );
 }
