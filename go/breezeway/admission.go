@@ -185,7 +185,7 @@ func (s *Server) begun(g *greeting, agreed *agreement) (session *session, err er
 // client's process.
 const descriptorsOfSession = 2
 
-// userOf returns the user for whom MaxSessionsOfUser and MaxMemoryOfUser count p.
+// userOf returns the user for whom WithMaxSessionsOfUser and WithMaxMemoryOfUser count p.
 func userOf(p Peer) segment.User {
 	if !p.Known {
 		return segment.User{}

@@ -70,7 +70,7 @@ func TestNoUserHasMoreThanAUserMayHaveNorAllMoreThanThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(one, "processes of user 1 hold 16384 of the 16384 bytes that the server's option "+
-		"MaxMemoryOfUser allows")
+		"WithMaxMemoryOfUser allows")
 	if err := make(other); err != nil {
 		t.Fatal(err)
 	}
