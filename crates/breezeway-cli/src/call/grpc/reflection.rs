@@ -24,30 +24,27 @@ struct Reflection {
 }
 
 impl Reflection {
-    async fn open(channel: Channel) -> Result<Self, Status> {
+    /// Opens the stream, and returns it with the names of the server's services.
+    async fn open(channel: Channel) -> Result<(Self, Vec<String>), Status> {
         let (questions, asked) = mpsc::channel(1);
+        // A server may send its headers with its first answer, so a question goes ahead.
+        let list = request(MessageRequest::ListServices(String::new()));
+        let _ = questions.send(list).await;
         let mut client = ServerReflectionClient::new(channel);
         let answers = client.server_reflection_info(ReceiverStream::new(asked)).await?;
-        Ok(Self { questions, answers: answers.into_inner() })
-    }
-
-    async fn ask(&mut self, question: MessageRequest) -> Result<MessageResponse, Status> {
-        let host = String::new();
-        let request = ServerReflectionRequest { host, message_request: Some(question) };
-        // If it cannot be sent, the stream's error is the answer.
-        let _ = self.questions.send(request).await;
-        let answer = self.answers.message().await?.and_then(|answer| answer.message_response);
-        answer.ok_or_else(|| Status::internal("reflection ends without an answer"))
-    }
-
-    /// Returns the names of the services.
-    async fn services(&mut self) -> Result<Vec<String>, Status> {
-        match self.ask(MessageRequest::ListServices(String::new())).await? {
+        let mut reflection = Self { questions, answers: answers.into_inner() };
+        match reflection.answer().await? {
             MessageResponse::ListServicesResponse(list) => {
-                Ok(list.service.into_iter().map(|service| service.name).collect())
+                let names = list.service.into_iter().map(|service| service.name).collect();
+                Ok((reflection, names))
             }
             other => Err(unexpected(other)),
         }
+    }
+
+    async fn answer(&mut self) -> Result<MessageResponse, Status> {
+        let answer = self.answers.message().await?.and_then(|answer| answer.message_response);
+        answer.ok_or_else(|| Status::internal("reflection ends without an answer"))
     }
 
     /// Returns the files that the answer to a question has.
@@ -55,7 +52,9 @@ impl Reflection {
         &mut self,
         question: MessageRequest,
     ) -> Result<Vec<FileDescriptorProto>, Failure> {
-        match self.ask(question).await? {
+        // If it cannot be sent, the stream's error is the answer.
+        let _ = self.questions.send(request(question)).await;
+        match self.answer().await? {
             MessageResponse::FileDescriptorResponse(found) => {
                 let files = found.file_descriptor_proto.iter();
                 Ok(files
@@ -65,6 +64,10 @@ impl Reflection {
             other => Err(unexpected(other).into()),
         }
     }
+}
+
+fn request(question: MessageRequest) -> ServerReflectionRequest {
+    ServerReflectionRequest { host: String::new(), message_request: Some(question) }
 }
 
 fn unexpected(answer: MessageResponse) -> Status {
@@ -78,7 +81,7 @@ fn unexpected(answer: MessageResponse) -> Status {
 
 /// Returns the names of the server's services.
 pub(super) async fn services(channel: Channel) -> Result<Vec<String>, Status> {
-    Reflection::open(channel).await?.services().await
+    Ok(Reflection::open(channel).await?.1)
 }
 
 /// Returns the types of the service that has a method.
@@ -90,8 +93,7 @@ pub(super) async fn pool(channel: Channel, method: &str) -> Result<DescriptorPoo
         }
         _ => format!("reflection: {:?}: {}", status.code(), status.message()),
     };
-    let mut reflection = Reflection::open(channel).await.map_err(without)?;
-    let services = reflection.services().await.map_err(without)?;
+    let (mut reflection, services) = Reflection::open(channel).await.map_err(without)?;
     let Some(service) = services.iter().find(|service| is_named(service, wanted)) else {
         let services = one_of(&services);
         return Err(format!("the server has no service '{wanted}': {services}").into());
