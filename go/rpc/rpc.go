@@ -36,7 +36,7 @@ func (m Method) String() string { return m.name }
 // A Result is what a method returns or throws.
 type Result interface {
 	thrift.Struct
-	// Err returns the exception, or an error if there is no value either.
+	// Err returns the exception, or an error if the value is missing too.
 	Err() error
 	// SetErr sets the exception that err is or wraps. It returns false if the method declares none
 	// such.

@@ -386,7 +386,7 @@ impl Session {
         sent.map_ok(|number| PendingCall::new(Arc::clone(&self.handle), number))
     }
 
-    /// Sends a one-way message: no reply comes, not even an error. Waits while there is no room.
+    /// Sends a one-way message: no reply comes, not even an error. Waits for room.
     ///
     /// `Ok` means that the message was published, not that it will be served.
     pub fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {

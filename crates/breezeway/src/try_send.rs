@@ -8,14 +8,14 @@ use crate::error::CallError;
 /// Error returned when a message was not sent at once: by `try_post` of sessions, and by `try_send`
 /// of streams, whose errors are of another type.
 pub enum TrySendError<T, E = CallError> {
-    /// There is no room for the message now. This is the message, of which nothing was sent.
+    /// The ring, payload memory or window is full now. Holds the message, of which nothing was sent.
     Full(T),
     /// The message cannot be sent.
     Failed(E),
 }
 
 impl<T, E> TrySendError<T, E> {
-    /// Returns true if there is no room now.
+    /// Returns true if the message was not sent for want of room, and may be sent later.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full(_))
     }
@@ -43,7 +43,7 @@ impl<T, E: fmt::Display> fmt::Display for TrySendError<T, E> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full(_) => formatter
-                .write_str("there is no room for the message now; send it later, or wait to send"),
+                .write_str("the ring, payload memory or window is full now; send the message later, or wait to send"),
             Self::Failed(error) => error.fmt(formatter),
         }
     }

@@ -106,7 +106,7 @@ pub(crate) fn impossible(client: Kind, server: Kind, case: &str) -> Option<&'sta
         "business error" if server == Volo => {
             Some("Volo's server sends business errors as exceptions")
         }
-        "deadline at handler" if server == Volo => Some("Volo does not tell handlers a deadline"),
+        "deadline at handler" if server == Volo => Some("handlers of Volo do not learn a deadline"),
         _ => None,
     }
 }

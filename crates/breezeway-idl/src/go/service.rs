@@ -174,7 +174,7 @@ fn parts(text: &mut Text, context: &Context<'_>, service: &str, called: &Called<
 fn outcome(text: &mut Text, context: &Context<'_>, called: &Called<'_>, fields: &Fields<'_>) {
     let name = &called.names.result;
     let (success, thrown) = fields.all.split_at(usize::from(called.method.result.is_some()));
-    text.line("// Err returns the exception, or an error if there is no value either.");
+    text.line("// Err returns the exception, or an error if the value is missing too.");
     text.block(&format!("func (p *{name}) Err() error {{"), |text| {
         for named in thrown {
             text.block(&format!("if p.{} != nil {{", named.go), |text| {

@@ -77,7 +77,7 @@ impl StreamOpener {
         self.session
     }
 
-    /// Opens a stream. Waits while there is no room, until the session ends.
+    /// Opens a stream. Waits for room until the session ends.
     ///
     /// A handler that runs on a worker must not wait in this way, here or to send, because the
     /// worker itself makes the room. It leaves that to another thread, or gives the

@@ -18,7 +18,7 @@ use crate::time::to_deadline;
 
 /// Methods for streams.
 impl Session {
-    /// Opens a stream. Waits while there is no room, for at most the call timeout.
+    /// Opens a stream. Waits for room for at most the call timeout.
     pub fn open(&self, method: u32) -> Result<Stream, StreamError> {
         self.open_within(method, &[], None)
     }

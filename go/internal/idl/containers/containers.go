@@ -1619,7 +1619,7 @@ func (p *ContainersLongsResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *ContainersLongsResult) Err() error {
 	if p.Success == nil {
 		return rpc.ErrMissingResult
@@ -1842,7 +1842,7 @@ func (p *ContainersItemsResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *ContainersItemsResult) Err() error {
 	if p.Success == nil {
 		return rpc.ErrMissingResult

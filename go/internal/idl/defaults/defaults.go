@@ -928,7 +928,7 @@ func (p *DefaultedCallResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *DefaultedCallResult) Err() error {
 	if p.Success == nil {
 		return rpc.ErrMissingResult

@@ -196,7 +196,7 @@ func (p *EchoEchoResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *EchoEchoResult) Err() error {
 	if p.Success == nil {
 		return rpc.ErrMissingResult
@@ -306,7 +306,7 @@ func (p *EchoWaitResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *EchoWaitResult) Err() error {
 	return nil
 }

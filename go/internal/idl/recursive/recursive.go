@@ -1329,7 +1329,7 @@ func (p *EvaluatorEvaluateResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *EvaluatorEvaluateResult) Err() error {
 	if p.Caused != nil {
 		return p.Caused

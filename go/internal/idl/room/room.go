@@ -425,7 +425,7 @@ func (p *RoomListenResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *RoomListenResult) Err() error {
 	if p.Missing != nil {
 		return p.Missing
@@ -523,7 +523,7 @@ func (p *RoomTellResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *RoomTellResult) Err() error {
 	if p.Missing != nil {
 		return p.Missing
@@ -621,7 +621,7 @@ func (p *RoomTalkResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *RoomTalkResult) Err() error {
 	if p.Missing != nil {
 		return p.Missing
@@ -785,7 +785,7 @@ func (p *RoomSayResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *RoomSayResult) Err() error {
 	if p.Missing != nil {
 		return p.Missing

@@ -283,7 +283,7 @@ func (p *UsersAgeResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *UsersAgeResult) Err() error {
 	if p.Missing != nil {
 		return p.Missing

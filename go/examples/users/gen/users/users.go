@@ -372,7 +372,7 @@ func (p *UsersAgeResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *UsersAgeResult) Err() error {
 	if p.Missing != nil {
 		return p.Missing
@@ -515,7 +515,7 @@ func (p *UsersWatchResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *UsersWatchResult) Err() error {
 	if p.Success == nil {
 		return rpc.ErrMissingResult

@@ -453,7 +453,7 @@ func (p *MatrixEchoResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *MatrixEchoResult) Err() error {
 	if p.Missing != nil {
 		return p.Missing
@@ -578,7 +578,7 @@ func (p *MatrixMarkResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *MatrixMarkResult) Err() error {
 	return nil
 }
@@ -775,7 +775,7 @@ func (p *MatrixMarksResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *MatrixMarksResult) Err() error {
 	if p.Success == nil {
 		return rpc.ErrMissingResult
@@ -921,7 +921,7 @@ func (p *MatrixUnaryResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *MatrixUnaryResult) Err() error {
 	if p.Success == nil {
 		return rpc.ErrMissingResult
@@ -1016,7 +1016,7 @@ func (p *MatrixListenResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *MatrixListenResult) Err() error {
 	if p.Missing != nil {
 		return p.Missing
@@ -1099,7 +1099,7 @@ func (p *MatrixTellResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *MatrixTellResult) Err() error {
 	if p.Success == nil {
 		return rpc.ErrMissingResult
@@ -1179,7 +1179,7 @@ func (p *MatrixTalkResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *MatrixTalkResult) Err() error {
 	if p.Success == nil {
 		return rpc.ErrMissingResult
@@ -1324,7 +1324,7 @@ func (p *AbsentNothingResult) ReadFields(r *thrift.Reader) {
 	}
 }
 
-// Err returns the exception, or an error if there is no value either.
+// Err returns the exception, or an error if the value is missing too.
 func (p *AbsentNothingResult) Err() error {
 	return nil
 }
