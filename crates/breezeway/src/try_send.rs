@@ -8,7 +8,7 @@ use crate::error::CallError;
 /// Error returned when a message was not sent at once: by `try_post` of sessions, and by `try_send`
 /// of streams, whose errors are of another type.
 pub enum TrySendError<T, E = CallError> {
-    /// The ring, payload memory or window is full now. Holds the message, of which nothing was sent.
+    /// The ring, payload memory or window is full now. Holds the message: nothing of it was sent.
     Full(T),
     /// The message cannot be sent.
     Failed(E),
@@ -42,8 +42,9 @@ impl<T, E: fmt::Debug> fmt::Debug for TrySendError<T, E> {
 impl<T, E: fmt::Display> fmt::Display for TrySendError<T, E> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Full(_) => formatter
-                .write_str("the ring, payload memory or window is full now; send the message later, or wait to send"),
+            Self::Full(_) => formatter.write_str(
+                "the ring, payload memory or window is full now; send later, or wait to send",
+            ),
             Self::Failed(error) => error.fmt(formatter),
         }
     }
