@@ -200,14 +200,14 @@ where
         reap(&mut self.waiting);
         let Some(drive) = &mut self.drive else { return Poll::Ready(()) };
         let mut step = drive.step(cx);
-        let left = self.begin(cx);
+        let mut left = self.begin(cx);
         if step == Step::Again
             && matches!(left, Left::Nothing)
             && let Some(drive) = self.drive.as_mut().filter(|drive| drive.is_rare())
-            && drive.step(cx) == Step::Asleep
         {
             // The reply to the only request is sent, and no wake-up is needed before the sleep.
-            step = Step::Asleep;
+            step = drive.step(cx);
+            left = self.begin(cx);
         }
         if self.ending == Ending::Drained {
             return Poll::Ready(());

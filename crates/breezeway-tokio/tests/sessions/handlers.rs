@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use breezeway::ExclusiveSession;
 use breezeway_tokio::{
     Address, CallError, ErrorCode, OwnedCall, ServeError, Server, ServerOptions, Session,
-    SessionOptions, WaitPolicy,
+    SessionOptions, Stream, WaitPolicy,
 };
 use tokio::runtime::Builder;
 use tokio::task::{spawn_blocking, yield_now};
@@ -210,6 +210,56 @@ fn a_reply_reaches_a_sleeping_client_before_the_handler_returns() {
             replies_at_once(&address, &Arc::default(), threads);
         }
     }
+}
+
+/// Resets a stream whose handler waits, and sends a call, in one turn of the server's driver that
+/// follows the turn of an earlier call.
+#[test]
+fn a_call_behind_a_reset_begins_before_the_driver_sleeps() {
+    const BOTH: u32 = 1;
+    one_thread().block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let session = SessionOptions::new().wait(WaitPolicy::Park);
+        let options = ServerOptions::new().session(session);
+        let server = Server::bind_with(&addresses(folder.path())[0], options).unwrap();
+        let (address, stopper) = (server.address(), server.stopper());
+        let (give, given) = channel::<(breezeway::Session, breezeway::Stream)>();
+        let (give_reply, reply) = channel();
+        let given = Mutex::new(given);
+        let call = move |call: OwnedCall| {
+            if call.method() == BOTH {
+                let (client, stream) = given.lock().unwrap().try_recv().unwrap();
+                drop(stream);
+                give_reply.send(commit(&client, 1)).unwrap();
+            }
+            let _ = call.done();
+            ready(())
+        };
+        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let serving = tokio::spawn(server.serve_streams(call, move |_, mut stream: Stream| {
+            let tell = tell.clone();
+            async move {
+                tell.send(()).unwrap();
+                let _ = stream.receive().await;
+            }
+        }));
+        let client = connect(&address).await;
+        for _ in 0..20 {
+            let opening = client.clone();
+            let stream = soon(spawn_blocking(move || opening.open(0).unwrap())).await.unwrap();
+            soon(told.recv()).await.unwrap();
+            give.send((client.clone(), stream)).unwrap();
+            let calling = client.clone();
+            soon(spawn_blocking(move || calling.call(BOTH, b"").map(drop))).await.unwrap().unwrap();
+            let reply = reply.try_recv().unwrap();
+            for reply in soon(spawn_blocking(reply)).await.unwrap() {
+                reply.unwrap();
+            }
+        }
+        drop(client);
+        stopper.stop();
+        soon(serving).await.unwrap().unwrap();
+    });
 }
 
 #[test]
