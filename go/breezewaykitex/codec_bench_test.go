@@ -13,7 +13,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/thrift"
 )
 
-// fastCodec is one of Kitex's for a struct of `breezeway gen --lang go`, as docs/idl.md has it.
+// fastCodec is one of Kitex's for a struct of `breezeway gen --lang go`, as docs/idl-go.md has it.
 type fastCodec struct{ thrift.Struct }
 
 func (c fastCodec) FastWriteNocopy(buf []byte, _ fast.NocopyWriter) int { return c.FastWrite(buf) }

@@ -1,5 +1,5 @@
 // Package thrift is the runtime of the structs that `breezeway gen --lang go` makes from Thrift
-// IDL. They are written and read in Thrift Binary (docs/thrift.md, docs/idl.md).
+// IDL. They are written and read in Thrift Binary (docs/thrift.md, docs/idl-go.md).
 package thrift
 
 import (
