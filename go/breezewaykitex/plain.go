@@ -37,10 +37,12 @@ type plainConns struct {
 	conns    map[*plainConn]struct{}
 }
 
-func (p *plainConns) begin(listener *breezeway.NetListener) {
+// begin sets the listener that stop returns. It returns false after stop.
+func (p *plainConns) begin(listener *breezeway.NetListener) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.listener, p.conns = listener, map[*plainConn]struct{}{}
+	return !p.stopping
 }
 
 // stop returns the listener, if there is one, which is about to end.

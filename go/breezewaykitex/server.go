@@ -121,7 +121,10 @@ func (s *transServer) CreateListener(net.Addr) (net.Listener, error) {
 		return nil, err
 	}
 	s.factory.longest = listener.MaxMessage()
-	s.plain.begin(listener) // From now on Shutdown ends it, also before BootstrapServer runs.
+	if !s.plain.begin(listener) { // From now on Shutdown ends it, also before BootstrapServer runs.
+		_ = listener.Close()
+		return nil, breezeway.ErrServerClosed
+	}
 	return listener, nil
 }
 
