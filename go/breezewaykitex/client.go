@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 
 	"github.com/cloudwego/kitex/client"
 	"github.com/cloudwego/kitex/pkg/discovery"
@@ -24,33 +23,39 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 )
 
-// clientSuite makes the options of Client for each Kitex client that uses it.
+// clientSuite makes the options of Client and ClientOf for each Kitex client that uses it.
 type clientSuite struct {
-	addresses string
-	opts      []breezeway.DialOption
+	resolver discovery.Resolver
+	balances bool // true for a resolver of several instances
+	opts     []breezeway.DialOption
+}
+
+// suiteOf returns the options for the one instance with these addresses.
+func suiteOf(addresses string, opts []breezeway.DialOption) clientSuite {
+	one := []discovery.Instance{
+		discovery.NewInstance(network, addresses, discovery.DefaultWeight, nil)}
+	return clientSuite{opts: opts, resolver: &discovery.SynthesizedResolver{
+		ResolveFunc: func(context.Context, string) (discovery.Result, error) {
+			return discovery.Result{Cacheable: true, CacheKey: addresses, Instances: one}, nil
+		},
+		NameFunc:   func() string { return addresses },
+		TargetFunc: func(context.Context, rpcinfo.EndpointInfo) string { return addresses },
+	}}
 }
 
 // Options returns Kitex's options, as client.Suite asks for them.
 func (s clientSuite) Options() []client.Option {
-	sessions := &sessions{Client: breezeway.NewClient(s.addresses,
-		append([]breezeway.DialOption{breezeway.WithService(wire.Number)}, s.opts...)...)}
-	instance := discovery.NewInstance(network, s.addresses, discovery.DefaultWeight, nil)
+	sessions := newPool(s.opts)
 	return []client.Option{
-		client.WithResolver(&discovery.SynthesizedResolver{
-			ResolveFunc: func(context.Context, string) (discovery.Result, error) {
-				return discovery.Result{Cacheable: true, CacheKey: s.addresses,
-					Instances: []discovery.Instance{instance}}, nil
-			},
-			NameFunc: func() string { return s.addresses },
-			TargetFunc: func(context.Context, rpcinfo.EndpointInfo) string {
-				return s.addresses
-			},
-		}),
-		client.WithConnPool(pool{sessions}),
+		client.WithResolver(s.resolver),
+		client.WithConnPool(sessions),
 		client.WithTransHandlerFactory(clientFactory{sessions}),
 		{F: func(o *client.Options, _ *utils.Slice) {
 			// Options of the program may stand behind this one.
 			o.TailOptions = append(o.TailOptions, client.Option{F: setProtocol})
+			if s.balances {
+				o.TailOptions = append(o.TailOptions, client.Option{F: preferThisHost})
+			}
 		}},
 	}
 }
@@ -65,73 +70,7 @@ func setProtocol(o *client.Options, _ *utils.Slice) {
 	_ = config.SetTransportProtocol(wanted)
 }
 
-// sessions are the session of a client, which is closed once the client is closed and its streams
-// have ended: Kitex closes a client that the program forgets, also below streams.
-type sessions struct {
-	*breezeway.Client
-	mu      sync.Mutex
-	streams int
-	closed  bool
-}
-
-func (s *sessions) beginStream() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.streams++
-}
-
-func (s *sessions) endStream() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.streams--; s.closed && s.streams == 0 {
-		_ = s.Client.Close()
-	}
-}
-
-// Close closes the session, or has the last stream close it.
-func (s *sessions) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed = true; s.streams > 0 {
-		return nil
-	}
-	return s.Client.Close()
-}
-
-// pool gives each call of a client something to be made on: all of them share a session.
-type pool struct{ sessions *sessions }
-
-// Get returns a call that is to be made. It dials nothing.
-func (p pool) Get(_ context.Context, network, address string, _ remote.ConnOption) (net.Conn,
-	error) {
-	return &clientCall{sessions: p.sessions, noConn: noConn{network, address}}, nil
-}
-
-// Put lets go of a call that is over.
-func (pool) Put(call net.Conn) error { return call.Close() }
-
-// Discard lets go of a call that failed, or has no reply.
-func (pool) Discard(call net.Conn) error { return call.Close() }
-
-// Close ends the session, with its calls in flight, once its streams have ended.
-func (p pool) Close() error { return p.sessions.Close() }
-
-// clientCall is one call: what Write has encoded, until Read makes the call.
-type clientCall struct {
-	noConn
-	sessions *sessions
-	tag      uint32
-	metadata []byte
-	body     body
-}
-
-// Close frees what was encoded.
-func (c *clientCall) Close() error {
-	c.body.free()
-	return nil
-}
-
-type clientFactory struct{ sessions *sessions }
+type clientFactory struct{ sessions *pool }
 
 // NewTransHandler returns a handler of native calls, and has streams be native ones.
 func (f clientFactory) NewTransHandler(opts *remote.ClientOption) (
@@ -157,7 +96,7 @@ func (h *clientHandler) Write(ctx context.Context, conn net.Conn, message remote
 	rpcinfo.Record(ctx, info, stats.WriteStart, nil)
 	defer func() { rpcinfo.Record(ctx, info, stats.WriteFinish, err) }()
 	invoked := info.Invocation()
-	if err, is := invoked.Extra(notConnected).(error); is {
+	if err := failedBefore(info); err != nil {
 		return ctx, err
 	}
 	call.tag = wire.Tag(invoked.ServiceName(), invoked.MethodName())
@@ -165,7 +104,7 @@ func (h *clientHandler) Write(ctx context.Context, conn net.Conn, message remote
 		return ctx, err
 	}
 	if message.MessageType() == remote.Oneway {
-		err = call.sessions.Post(ctx, call.tag, call.body.encoded())
+		err = call.session.Post(ctx, call.tag, call.body.encoded())
 		return ctx, failureOf(ctx, info, err)
 	}
 	texts := message.TransInfo().TransStrInfo()
@@ -207,12 +146,12 @@ func (h *clientHandler) Read(ctx context.Context, conn net.Conn, message remote.
 func (c *clientCall) make(ctx context.Context) (breezeway.Message, error) {
 	switch {
 	case c.body.isInPlace():
-		reply, err := c.sessions.CallFilled(ctx, c.tag, c.metadata, c.body.n, c.body.write)
+		reply, err := c.session.CallFilled(ctx, c.tag, c.metadata, c.body.n, c.body.write)
 		return reply, cmp.Or(c.body.failed, err)
 	case c.metadata == nil:
-		return c.sessions.Call(ctx, c.tag, c.body.bytes)
+		return c.session.Call(ctx, c.tag, c.body.bytes)
 	}
-	return c.sessions.CallWithMetadata(ctx, c.tag, c.metadata, c.body.bytes)
+	return c.session.CallWithMetadata(ctx, c.tag, c.metadata, c.body.bytes)
 }
 
 // isBusiness notes a business error, which does not count as a failure of its call to Kitex.
@@ -228,16 +167,34 @@ func isBusiness(err error, info rpcinfo.RPCInfo) bool {
 	return is
 }
 
-// notConnected is the name under which a call keeps the error of its attempt to reach a server.
-// Kitex makes up to six such attempts, and the later ones fail at once.
+// notConnected is the name under which a call keeps its failed attempt to reach a server, of the
+// type failedAttempt. Kitex makes up to six attempts, and later ones at the same instance fail at
+// once.
 const notConnected = "breezeway: not connected"
+
+type failedAttempt struct {
+	address string
+	err     error
+}
+
+// failedBefore returns the error of an attempt of this call to reach the same instance, or nil.
+func failedBefore(info rpcinfo.RPCInfo) error {
+	failed, is := info.Invocation().Extra(notConnected).(failedAttempt)
+	if is && failed.address == addressOf(info) {
+		return failed.err
+	}
+	return nil
+}
+
+// addressOf returns the addresses of the instance that a call was given.
+func addressOf(info rpcinfo.RPCInfo) string { return info.To().Address().String() }
 
 // failureOf is failure, and notes that a call has reached no server.
 func failureOf(ctx context.Context, info rpcinfo.RPCInfo, err error) error {
 	failed := failure(ctx, err)
 	if errors.Is(failed, kerrors.ErrGetConnection) && !errors.As(err, new(*breezeway.CallError)) {
 		if setter, is := info.Invocation().(rpcinfo.InvocationSetter); is {
-			setter.SetExtra(notConnected, failed)
+			setter.SetExtra(notConnected, failedAttempt{addressOf(info), failed})
 		}
 	}
 	return failed
@@ -289,6 +246,5 @@ func (*clientHandler) SetPipeline(*remote.TransPipeline)        {}
 
 var (
 	_ client.Suite              = clientSuite{}
-	_ remote.ConnPool           = pool{}
 	_ remote.ClientTransHandler = (*clientHandler)(nil)
 )

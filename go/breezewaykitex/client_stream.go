@@ -18,14 +18,14 @@ import (
 
 // clientStreams opens Kitex's streams as streams of a session.
 type clientStreams struct {
-	sessions *sessions
+	sessions *pool
 	codec    remote.PayloadCodec
 }
 
 // NewStream opens a stream, as remote.ClientStreamFactory asks for it.
 func (s clientStreams) NewStream(ctx context.Context, info rpcinfo.RPCInfo) (
 	streaming.ClientStream, error) {
-	if err, is := info.Invocation().Extra(notConnected).(error); is {
+	if err := failedBefore(info); err != nil {
 		return nil, err
 	}
 	pairs := map[string]string{}
@@ -36,19 +36,19 @@ func (s clientStreams) NewStream(ctx context.Context, info rpcinfo.RPCInfo) (
 	}
 	invoked := info.Invocation()
 	tag := wire.Tag(invoked.ServiceName(), invoked.MethodName())
-	s.sessions.beginStream()
+	session := s.sessions.beginStream(addressOf(info))
 	var stream *breezeway.Stream
 	if block == nil {
-		stream, err = s.sessions.Open(ctx, tag)
+		stream, err = session.Open(ctx, tag)
 	} else {
-		stream, err = s.sessions.OpenWithMetadata(ctx, tag, block)
+		stream, err = session.OpenWithMetadata(ctx, tag, block)
 	}
 	if err != nil {
-		s.sessions.endStream()
+		session.endStream()
 		return nil, failureOf(ctx, info, err)
 	}
 	opened := &clientStream{ctx: ctx, method: invoked, codec: s.codec, stream: stream,
-		sessions: s.sessions}
+		session: session}
 	opened.stop = context.AfterFunc(ctx, opened.giveUp)
 	return opened, nil
 }
@@ -61,7 +61,7 @@ type clientStream struct {
 	stream *breezeway.Stream
 	stop   func() bool // of the context's end
 
-	sessions *sessions
+	session *session
 
 	// ended is what the stream has ended with.
 	ended error
@@ -94,7 +94,7 @@ func (s *clientStream) letGo(outcome error) {
 	if wasOver {
 		return
 	}
-	s.sessions.endStream()
+	s.session.endStream()
 	for _, callback := range callbacks {
 		callback(outcome)
 	}

@@ -40,7 +40,7 @@ func TestRequestOfEndedCallIsNotEncoded(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	value := new(watchedValue)
-	call := clientCall{sessions: &sessions{Client: client}}
+	call := clientCall{session: &session{Client: client}}
 	if call.body, err = encodeBody(ctx, nil, value); err != nil || !call.body.isInPlace() {
 		t.Fatalf("the value is not written in place: %v", err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/cloudwego/kitex/server"
 
 	"github.com/breezeway-ipc/breezeway/go/breezeway"
+	"github.com/breezeway-ipc/breezeway/go/instances"
 )
 
 // Client has a Kitex client call the first of the addresses, separated by commas, that can be had.
@@ -31,7 +32,20 @@ import (
 // wait for a server, and not Kitex's WithConnectTimeout. Options of connections and transport
 // protocols have no effect.
 func Client(addresses string, opts ...breezeway.DialOption) client.Option {
-	return client.WithSuite(clientSuite{addresses, opts})
+	return client.WithSuite(suiteOf(addresses, opts))
+}
+
+// ClientOf has a Kitex client call the instances of its service, by the name given to Kitex's
+// NewClient, that resolver returns. Instances on this host are called over their sockets, and are
+// tried before others, which are called by TCP or TLS; Kitex's load balancer (WithLoadBalancer)
+// chooses among those on this host, and among the others, by their weights. An attempt that reaches
+// no instance, or that Kitex's circuit breaker refuses, is followed by one at another instance.
+//
+// Kitex asks the resolver each second, unless WithLoadBalancer sets another interval. The session
+// of an instance that has gone away is closed once its calls and streams have ended. Instances
+// without sessions (Instance.Framing) get no calls. The options are those of [Client].
+func ClientOf(resolver instances.Resolver, opts ...breezeway.DialOption) client.Option {
+	return client.WithSuite(clientSuite{resolverOf(resolver), true, opts})
 }
 
 // Server has a Kitex server listen at addresses, separated by commas, for native calls and for
