@@ -226,7 +226,7 @@ type foreignError struct {
 func (e *foreignError) Unwrap() error { return e.error }
 
 var errHandshakeClosed = errors.New("breezeway: the peer closed the connection during the " +
-	"handshake; it may not speak Breezeway")
+	"handshake; it may just have ended, or may not speak Breezeway")
 
 var errNoDescriptor = &ShortageError{Text: "breezeway: a descriptor arrived that this process " +
 	"has no number for (raise the limit of open files, ulimit -n)", Err: unix.EMFILE}

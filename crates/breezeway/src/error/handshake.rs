@@ -62,7 +62,10 @@ pub enum HandshakeError {
     #[error("a client's hello with a refusal's status")]
     ClientRefuses,
     /// The peer closed the connection during the handshake.
-    #[error("the peer closed the connection during the handshake; it may not speak Breezeway")]
+    #[error(
+        "the peer closed the connection during the handshake; it may just have ended, or may not \
+         speak Breezeway"
+    )]
     Closed,
     /// The peer did not complete its hello in time.
     #[error("no answer to the hello within {0:?}; the peer hangs or does not speak Breezeway")]
