@@ -1,15 +1,19 @@
 //! Client side of generated code.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
+
+use breezeway::CallError;
 
 use crate::channel::Channel;
 use crate::context::Context;
 use crate::error::Error;
-use crate::metadata::{self, ReplyMetadata, RequestMetadata};
+use crate::metadata::{self, Pairs, ReplyMetadata, RequestMetadata};
 use crate::method::Method;
 use crate::reply::Reply;
 #[cfg(feature = "tower")]
 use crate::route::Route;
+use crate::spans::{self, CallSpan};
 use crate::thrift;
 
 /// Options of a call.
@@ -98,9 +102,27 @@ impl CallOptions {
         }
     }
 
-    /// Returns the metadata in its format on a shared session, if there is any.
-    pub(crate) fn block(&self) -> Result<Option<Vec<u8>>, Error> {
-        metadata::encode(&self.metadata.0)
+    /// Returns the metadata of a request: the caller's behind that of the trace, so that it counts
+    /// if both have a name.
+    pub(crate) fn pairs(&self) -> Cow<'_, Pairs> {
+        let mut pairs = spans::trace();
+        if pairs.is_empty() {
+            return Cow::Borrowed(&self.metadata.0);
+        }
+        pairs.extend_from_slice(&self.metadata.0);
+        Cow::Owned(pairs)
+    }
+
+    /// Returns the metadata in its format on a shared session.
+    pub(crate) fn block(&self) -> Result<Block<'_>, Error> {
+        let pairs = self.pairs();
+        let bytes = metadata::encode(&pairs)?;
+        Ok(Block { options: self, bytes, has_trace: matches!(pairs, Cow::Owned(_)) })
+    }
+
+    /// Returns the block of a message without metadata.
+    pub(crate) fn no_block(&self) -> Block<'_> {
+        Block { options: self, bytes: None, has_trace: false }
     }
 
     /// Records the reply metadata of a result on a shared session.
@@ -108,6 +130,30 @@ impl CallOptions {
         let Some(reply) = &self.reply else { return Ok(()) };
         reply.replace(Vec::new());
         reply.add_block(block)
+    }
+}
+
+/// The metadata of a request on a shared session, with the call's other options.
+pub(crate) struct Block<'o> {
+    pub(crate) options: &'o CallOptions,
+    bytes: Option<Vec<u8>>,
+    has_trace: bool,
+}
+
+impl Block<'_> {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.as_deref().unwrap_or_default()
+    }
+
+    /// Drops the trace if it may be what the server refuses: no call fails by its trace. Returns
+    /// any other error of a request.
+    pub(crate) fn shorten(&mut self, error: Error) -> Result<(), Error> {
+        if !self.has_trace || !matches!(error, Error::Call(CallError::TooMuchMetadata { .. })) {
+            return Err(error);
+        }
+        self.has_trace = false;
+        self.bytes = metadata::encode(&self.options.metadata.0)?;
+        Ok(())
     }
 }
 
@@ -144,13 +190,15 @@ impl<C: Channel> Caller<C> {
         A: thrift::Call,
         A::Reply: Reply,
     {
-        self.channel.call(method, arguments, &self.options)?.into_result()
+        let work = || self.channel.call(method, arguments, &self.options);
+        CallSpan::of_client(method).run(work)?.into_result()
     }
 
     /// Sends a oneway call. `Ok` means that it was published.
     #[inline]
     pub fn post<A: thrift::Call>(&self, method: &Method, arguments: &A) -> Result<(), Error> {
-        self.channel.post(method, arguments, &self.options)
+        let work = || self.channel.post(method, arguments, &self.options);
+        CallSpan::of_client(method).run(work)
     }
 }
 
@@ -162,7 +210,8 @@ impl<C: crate::tokio::AsyncChannel> Caller<C> {
         A: thrift::Call + Sync,
         A::Reply: Reply,
     {
-        self.channel.call(method, arguments, &self.options).await?.into_result()
+        let work = self.channel.call(method, arguments, &self.options);
+        CallSpan::of_client(method).run_async(work).await?.into_result()
     }
 
     /// Sends a oneway call. `Ok` means that it was published.
@@ -170,6 +219,7 @@ impl<C: crate::tokio::AsyncChannel> Caller<C> {
     where
         A: thrift::Call + Sync,
     {
-        self.channel.post(method, arguments, &self.options).await
+        let work = self.channel.post(method, arguments, &self.options);
+        CallSpan::of_client(method).run_async(work).await
     }
 }

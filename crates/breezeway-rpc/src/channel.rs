@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use breezeway::{CallError, ExclusiveSession, Message, Pool, PooledSession, Request};
 
 use crate::bytes::{INLINE, decode, decode_into, keep_buffer, take_buffer};
-use crate::caller::CallOptions;
+use crate::caller::{Block, CallOptions};
 use crate::error::Error;
 use crate::method::Method;
 use crate::thrift::{self, Encode, encode_slice, encode_vec};
@@ -187,7 +187,7 @@ impl Channel for breezeway::Session {
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
         exchange(arguments, options, |block, bytes| {
-            Ok(within_options(self.request(method.tag), options, block).send(bytes)?)
+            Ok(within_options(self.request(method.tag), block).send(bytes)?)
         })
     }
 
@@ -199,7 +199,7 @@ impl Channel for breezeway::Session {
     ) -> Result<(), Error> {
         without_metadata(options)?;
         encoded(arguments, |bytes| {
-            Ok(within_options(self.request(method.tag), options, &None).post(bytes)?)
+            Ok(within_options(self.request(method.tag), &options.no_block()).post(bytes)?)
         })
     }
 }
@@ -212,7 +212,7 @@ impl Channel for breezeway::Client {
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
         exchange(arguments, options, |block, bytes| {
-            Ok(within_options(self.request(method.tag), options, block).send(bytes)?)
+            Ok(within_options(self.request(method.tag), block).send(bytes)?)
         })
     }
 
@@ -224,7 +224,7 @@ impl Channel for breezeway::Client {
     ) -> Result<(), Error> {
         without_metadata(options)?;
         encoded(arguments, |bytes| {
-            Ok(within_options(self.request(method.tag), options, &None).post(bytes)?)
+            Ok(within_options(self.request(method.tag), &options.no_block()).post(bytes)?)
         })
     }
 }
@@ -232,24 +232,37 @@ impl Channel for breezeway::Client {
 /// Returns a request with the options of a call and its metadata block.
 pub(crate) fn within_options<'a, S>(
     request: Request<'a, S>,
-    options: &CallOptions,
-    block: &'a Option<Vec<u8>>,
+    block: &'a Block<'_>,
 ) -> Request<'a, S> {
-    let request = match options.timeout {
+    let request = match block.options.timeout {
         None => request,
         Some(timeout) => request.timeout(timeout),
     };
-    request.metadata(block.as_deref().unwrap_or_default())
+    request.metadata(block.bytes())
+}
+
+/// Sends a request with its metadata block, and once more without the trace in it if the server
+/// takes no such block.
+pub(crate) fn with_block<T>(
+    options: &CallOptions,
+    send: impl Fn(&Block<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut block = options.block()?;
+    loop {
+        match send(&block) {
+            Ok(sent) => return Ok(sent),
+            Err(error) => block.shorten(error)?,
+        }
+    }
 }
 
 /// Calls over a shared session: `send` receives the metadata block and the encoded arguments.
 fn exchange<A: thrift::Call>(
     arguments: &A,
     options: &CallOptions,
-    send: impl FnOnce(&Option<Vec<u8>>, &[u8]) -> Result<Message, Error>,
+    send: impl Fn(&Block<'_>, &[u8]) -> Result<Message, Error>,
 ) -> Result<A::Reply, Error> {
-    let block = options.block()?;
-    let reply = encoded(arguments, |bytes| send(&block, bytes))?;
+    let reply = encoded(arguments, |bytes| with_block(options, |block| send(block, bytes)))?;
     options.received(reply.metadata())?;
     decode(reply.bytes()).map_err(Error::Reply)
 }

@@ -81,6 +81,7 @@ mod reply;
 #[cfg(feature = "tower")]
 mod route;
 mod server;
+mod spans;
 mod stream;
 #[cfg(feature = "tokio")]
 mod tokio;

@@ -45,6 +45,16 @@ impl RequestMetadata {
         find(&self.0, &[TRANSIENT, PERSISTENT], name)
     }
 
+    /// Returns the names without their prefixes.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) fn names(&self) -> impl Iterator<Item = &[u8]> {
+        let bare = |key| {
+            let prefixes = [TRANSIENT, PERSISTENT];
+            prefixes.iter().find_map(|prefix| <[u8]>::strip_prefix(key, prefix.as_bytes()))
+        };
+        self.0.iter().filter_map(move |(key, _)| bare(key))
+    }
+
     /// Returns the pairs that travel along the whole chain of calls.
     pub(crate) fn persistent(&self) -> impl Iterator<Item = &(Vec<u8>, Vec<u8>)> {
         self.0.iter().filter(|(key, _)| key.starts_with(PERSISTENT.as_bytes()))

@@ -27,8 +27,8 @@ pub(crate) struct Registry {
     methods: Vec<(Method, Found)>,
     /// Methods by name, of all services.
     by_name: HashMap<&'static str, Vec<(Method, Found)>>,
-    /// Names of the services.
-    services: Vec<&'static str>,
+    /// Names of the services, with their methods by index.
+    services: Vec<(&'static str, Vec<Method>)>,
 }
 
 impl Registry {
@@ -43,7 +43,7 @@ impl Registry {
             }
             self.by_name.entry(method.name).or_default().push((method, found));
         }
-        self.services.push(name);
+        self.services.push((name, methods.to_vec()));
         Ok(())
     }
 
@@ -55,7 +55,7 @@ impl Registry {
         name: &str,
     ) -> Result<(Found, Method), Error> {
         let wanted = |found: &&(Method, Found)| {
-            service.is_none_or(|service| self.services[found.1.service].as_bytes() == service)
+            service.is_none_or(|service| self.services[found.1.service].0.as_bytes() == service)
         };
         let named = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
         let mut of_service = named.iter().filter(wanted);
@@ -79,17 +79,11 @@ impl Registry {
     /// Returns the methods of each service, by their indexes.
     #[cfg(feature = "tower")]
     pub(crate) fn by_index(&self) -> Vec<Vec<Method>> {
-        let of_service = |service| {
-            let mut methods: Vec<_> =
-                self.methods.iter().filter(|(_, found)| found.service == service).collect();
-            methods.sort_by_key(|(_, found)| found.method);
-            methods.into_iter().map(|(method, _)| *method).collect()
-        };
-        (0..self.services.len()).map(of_service).collect()
+        self.services.iter().map(|(_, methods)| methods.clone()).collect()
     }
 
     fn has(&self, service: &[u8]) -> bool {
-        self.services.iter().any(|name| name.as_bytes() == service)
+        self.services.iter().any(|(name, _)| name.as_bytes() == service)
     }
 
     /// Returns the error for a number that no method has.
@@ -102,8 +96,16 @@ impl Registry {
     fn served(&self) -> String {
         match self.services.is_empty() {
             true => "; nothing is served here".to_owned(),
-            false => format!("; served here: {}", self.services.join(", ")),
+            false => {
+                let names: Vec<_> = self.services.iter().map(|(name, _)| *name).collect();
+                format!("; served here: {}", names.join(", "))
+            }
         }
+    }
+
+    /// Returns a method that was found.
+    pub(crate) fn method(&self, found: Found) -> &Method {
+        &self.services[found.service].1[found.method]
     }
 
     /// Finds a method by its number.

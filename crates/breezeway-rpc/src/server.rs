@@ -12,6 +12,7 @@ use crate::in_place::Request;
 use crate::kitex::Connections;
 use crate::method::Method;
 use crate::registry::{Collision, Found, Registry};
+use crate::spans::CallSpan;
 use crate::stream;
 use crate::thrift::ExceptionKind;
 
@@ -124,8 +125,16 @@ impl Services {
         Ok(())
     }
 
-    pub(crate) fn service(&self, found: Found) -> &dyn Service {
-        &*self.services[found.service]
+    /// Runs the handler of a call or stream.
+    #[inline]
+    pub(crate) fn dispatch(
+        &self,
+        found: Found,
+        cx: &Context,
+        call: &mut Call<'_>,
+    ) -> Result<(), Error> {
+        let span = CallSpan::of_server(|| self.registry.method(found), cx);
+        span.run(|| self.services[found.service].dispatch(found.method, cx, call))
     }
 
     pub(crate) fn handle(&self, call: breezeway::Call<'_>) -> Handled {
@@ -143,7 +152,7 @@ impl Services {
             }
         }
         let mut native = Native { call: Some(call), space: None, handled: None };
-        let outcome = self.service(found).dispatch(found.method, &cx, &mut Call::new(&mut native));
+        let outcome = self.dispatch(found, &cx, &mut Call::new(&mut native));
         native.abandon();
         // A call with a reply is not moved: it was written in parts, and a move would wait until
         // they are stored, behind the reply.

@@ -54,7 +54,7 @@ pub(super) fn request<A: thrift::Call>(
 
 fn header(sequence: i32, kind: MessageKind, method: &Method, options: &CallOptions) -> TtHeader {
     let mut header =
-        TtHeader { sequence, texts: options.metadata.0.clone(), ..TtHeader::default() };
+        TtHeader { sequence, texts: options.pairs().into_owned(), ..TtHeader::default() };
     header.texts.push((b"isn".to_vec(), method.service.into()));
     let mut put = |key, value: String| header.numbered.push((key, value.into_bytes()));
     put(HeaderKey::TRANSPORT_TYPE, "framed".to_owned());
@@ -77,7 +77,7 @@ pub(crate) fn opening(
     options: &CallOptions,
 ) -> Result<(Writer, Vec<u8>), Error> {
     let writer = Writer::new(STREAM, method.name.to_owned());
-    let mut texts = options.metadata.0.clone();
+    let mut texts = options.pairs().into_owned();
     texts.push((b"isn".to_vec(), method.service.into()));
     let mut bytes = Vec::new();
     writer.opening(texts, timeout(options), &mut bytes)?;

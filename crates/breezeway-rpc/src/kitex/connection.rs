@@ -84,11 +84,10 @@ pub(super) fn serve(
     let (outcome, context, oneway) = match asked {
         Err(error) => (Err(error), None, served.is_oneway()),
         Ok(asked) => {
-            let service = services.service(asked.found);
             let mut call = Call::new(&mut served);
             // A handler's panic fails its call, and leaves no state of this crate inconsistent.
             let outcome = catch_unwind(AssertUnwindSafe(|| {
-                service.dispatch(asked.found.method, &asked.context, &mut call)
+                services.dispatch(asked.found, &asked.context, &mut call)
             }));
             let panicked = Error::new(ExceptionKind::INTERNAL_ERROR, "the handler panicked");
             (outcome.unwrap_or(Err(panicked)), Some(asked.context), asked.oneway)

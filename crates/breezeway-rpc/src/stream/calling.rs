@@ -6,6 +6,7 @@ use crate::channel::Channel;
 use crate::error::Error;
 use crate::kitex::stream as thrift;
 use crate::method::Method;
+use crate::spans::CallSpan;
 use crate::thrift::{Encode, to_vec};
 
 /// Carries streams to a server: a [`breezeway::Client`], a [`breezeway::Session`], or for servers
@@ -84,10 +85,41 @@ impl ReceivingReplies {
     }
 }
 
+/// Source of replies, and the span of the stream, which their end ends.
+pub(crate) struct TracedReplies {
+    receiving: ReceivingReplies,
+    span: CallSpan,
+}
+
+impl TracedReplies {
+    /// Waits for the next event.
+    pub(super) fn receive(&mut self) -> Result<Received, Error> {
+        let received = self.receiving.receive();
+        self.notice(&received);
+        received
+    }
+
+    /// Returns the next event, if it has arrived.
+    pub(super) fn try_receive(&mut self) -> Option<Result<Received, Error>> {
+        let received = self.receiving.try_receive()?;
+        self.notice(&received);
+        Some(received)
+    }
+
+    fn notice(&mut self, received: &Result<Received, Error>) {
+        if !matches!(received, Ok(Received::Message(_))) {
+            self.span.end(received);
+        }
+    }
+}
+
+/// The directions of an opened stream.
+pub(super) type Directions = (SendingRequests, TracedReplies);
+
 impl<C: StreamChannel> Caller<C> {
     /// Opens a stream of requests.
     pub fn request_stream<Q, R>(&self, method: &Method) -> Result<RequestStream<Q, R>, Error> {
-        Ok(RequestStream::new(self.channel.open(method, None, &self.options)?))
+        Ok(RequestStream::new(self.open(method, None)?))
     }
 
     /// Opens a stream of replies.
@@ -97,11 +129,22 @@ impl<C: StreamChannel> Caller<C> {
         request: &Q,
     ) -> Result<ReplyStream<M, R>, Error> {
         let request = to_vec(request)?;
-        Ok(ReplyStream::new(self.channel.open(method, Some(&request), &self.options)?))
+        Ok(ReplyStream::new(self.open(method, Some(&request))?))
     }
 
     /// Opens a stream of both.
     pub fn duplex_stream<Q, M, R>(&self, method: &Method) -> Result<DuplexStream<Q, M, R>, Error> {
-        Ok(DuplexStream::new(self.channel.open(method, None, &self.options)?))
+        Ok(DuplexStream::new(self.open(method, None)?))
+    }
+
+    /// Opens a stream within its span.
+    fn open(&self, method: &Method, request: Option<&[u8]>) -> Result<Directions, Error> {
+        let mut span = CallSpan::of_client(method);
+        let opened = span.enter(|| self.channel.open(method, request, &self.options));
+        if opened.is_err() {
+            span.end(&opened);
+        }
+        let Opened { sending, receiving } = opened?;
+        Ok((sending, TracedReplies { receiving, span }))
     }
 }

@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::{Opened, Received, ReceivingReplies, SendingRequests};
+use super::calling::{Directions, TracedReplies};
+use super::{Received, SendingRequests};
 use crate::error::Error;
 use crate::reply::Reply;
 use crate::thrift::{Decode, Encode, to_vec};
@@ -12,7 +13,7 @@ use crate::thrift::{Decode, Encode, to_vec};
 /// Dropping it before [`Self::finish`] has returned cancels the stream, which its handler sees.
 pub struct RequestStream<Q, R> {
     sender: RequestSender<Q>,
-    receiving: ReceivingReplies,
+    receiving: TracedReplies,
     /// Event of the server received before this side had finished.
     early: Option<Result<Received, Error>>,
     reply: PhantomData<fn() -> R>,
@@ -22,7 +23,7 @@ pub struct RequestStream<Q, R> {
 ///
 /// Dropping it before its end was received cancels the stream, which its handler sees.
 pub struct ReplyStream<M, R> {
-    receiving: ReceivingReplies,
+    receiving: TracedReplies,
     messages: PhantomData<fn() -> (M, R)>,
 }
 
@@ -47,8 +48,8 @@ impl<Q> RequestSender<Q> {
 }
 
 impl<M, R> ReplyStream<M, R> {
-    pub(super) fn new(opened: Opened) -> Self {
-        Self { receiving: opened.receiving, messages: PhantomData }
+    pub(super) fn new((_, receiving): Directions) -> Self {
+        Self { receiving, messages: PhantomData }
     }
 }
 
@@ -75,8 +76,7 @@ impl<Q: Encode> RequestSender<Q> {
 }
 
 impl<Q, M, R> DuplexStream<Q, M, R> {
-    pub(super) fn new(opened: Opened) -> Self {
-        let Opened { sending, receiving } = opened;
+    pub(super) fn new((sending, receiving): Directions) -> Self {
         let replies = ReplyStream { receiving, messages: PhantomData };
         Self { sender: RequestSender::new(sending), replies }
     }
@@ -106,8 +106,7 @@ impl<Q: Encode, M: Decode, R: Reply> DuplexStream<Q, M, R> {
 }
 
 impl<Q, R> RequestStream<Q, R> {
-    pub(super) fn new(opened: Opened) -> Self {
-        let Opened { sending, receiving } = opened;
+    pub(super) fn new((sending, receiving): Directions) -> Self {
         let sender = RequestSender::new(sending);
         Self { sender, receiving, early: None, reply: PhantomData }
     }

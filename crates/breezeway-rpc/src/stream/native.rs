@@ -8,8 +8,8 @@ use std::time::Instant;
 use breezeway::{Client, ErrorCode, Message, ReceiveHalf, SendHalf, Session, Stream, StreamError};
 
 use super::{Body, Opened, Received, ReceivingReplies, SendingRequests, StreamChannel, outcome};
-use crate::caller::CallOptions;
-use crate::channel::within_options;
+use crate::caller::{Block, CallOptions};
+use crate::channel::{with_block, within_options};
 use crate::error::Error;
 use crate::metadata::ReplyMetadata;
 use crate::method::Method;
@@ -38,9 +38,8 @@ impl StreamChannel for Session {
         request: Option<&[u8]>,
         options: &CallOptions,
     ) -> Result<Opened, Error> {
-        let block = options.block()?;
-        let opening = within_options(self.request(method.tag), options, &block);
-        Opened::new(opening.open()?, request, options)
+        let open = |block: &Block<'_>| Ok(within_options(self.request(method.tag), block).open()?);
+        Opened::new(with_block(options, open)?, request, options)
     }
 }
 
@@ -51,9 +50,8 @@ impl StreamChannel for Client {
         request: Option<&[u8]>,
         options: &CallOptions,
     ) -> Result<Opened, Error> {
-        let block = options.block()?;
-        let opening = within_options(self.request(method.tag), options, &block);
-        Opened::new(opening.open()?, request, options)
+        let open = |block: &Block<'_>| Ok(within_options(self.request(method.tag), block).open()?);
+        Opened::new(with_block(options, open)?, request, options)
     }
 }
 

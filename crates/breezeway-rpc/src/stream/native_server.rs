@@ -121,7 +121,7 @@ pub(crate) fn serve(services: &Services, tag: u32, mut stream: Stream) {
         sending: SendingReplies::Native(replies),
         ended: None,
     };
-    served.serve(services.service(found), found.method, &context);
+    served.serve(services, found, &context);
 }
 
 /// Refuses a stream, with the reason.

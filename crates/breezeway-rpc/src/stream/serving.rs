@@ -9,7 +9,8 @@ use crate::call::{Call, Kind, other_way};
 use crate::context::Context;
 use crate::error::Error;
 use crate::kitex::stream as thrift;
-use crate::server::Service;
+use crate::registry::Found;
+use crate::server::Services;
 use crate::thrift::{Decode, Encode, ExceptionKind, to_vec};
 
 /// A stream that is being served.
@@ -34,10 +35,10 @@ pub(crate) enum SendingReplies {
 
 impl Served {
     /// Runs the handler, and ends the stream with its outcome.
-    pub(crate) fn serve(mut self, service: &dyn Service, method: usize, context: &Context) {
+    pub(crate) fn serve(mut self, services: &Services, found: Found, context: &Context) {
         // A handler's panic fails its stream, and leaves no state of this crate inconsistent.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            service.dispatch(method, context, &mut Call::of_stream(&mut self))
+            services.dispatch(found, context, &mut Call::of_stream(&mut self))
         }));
         let panicked = |_| Err(Error::new(ExceptionKind::INTERNAL_ERROR, "the handler panicked"));
         self.finish(outcome.unwrap_or_else(panicked));

@@ -5,7 +5,7 @@ use std::future::Future;
 use breezeway_tokio::{Message, Request};
 
 use crate::bytes::{decode, keep_buffer, take_buffer};
-use crate::caller::CallOptions;
+use crate::caller::{Block, CallOptions};
 use crate::error::Error;
 use crate::method::Method;
 use crate::thrift::{self, encode_vec, to_vec};
@@ -57,10 +57,15 @@ impl AsyncChannel for breezeway_tokio::Session {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        let (block, bytes) = encoded(arguments, options)?;
+        let (mut block, bytes) = encoded(arguments, options)?;
         options.took(self.carrier());
-        let reply = within_options(self.request(method.tag), options, &block).send(&bytes).await;
-        decoded::<A>(reply?, bytes, options)
+        let reply = loop {
+            match within_options(self.request(method.tag), &block).send(&bytes).await {
+                Ok(reply) => break reply,
+                Err(error) => block.shorten(error.into())?,
+            }
+        };
+        decoded::<A>(reply, bytes, options)
     }
 
     async fn post<A: thrift::Call + Sync>(
@@ -71,7 +76,7 @@ impl AsyncChannel for breezeway_tokio::Session {
     ) -> Result<(), Error> {
         let message = one_way(arguments, options)?;
         options.took(self.carrier());
-        Ok(within_options(self.request(method.tag), options, &None).post(&message).await?)
+        Ok(within_options(self.request(method.tag), &options.no_block()).post(&message).await?)
     }
 }
 
@@ -82,10 +87,16 @@ impl AsyncChannel for breezeway_tokio::Client {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        let (block, bytes) = encoded(arguments, options)?;
-        let reply = within_options(self.request(method.tag), options, &block).send(&bytes).await;
-        options.took(self.carrier());
-        decoded::<A>(reply?, bytes, options)
+        let (mut block, bytes) = encoded(arguments, options)?;
+        let reply = loop {
+            let reply = within_options(self.request(method.tag), &block).send(&bytes).await;
+            options.took(self.carrier());
+            match reply {
+                Ok(reply) => break reply,
+                Err(error) => block.shorten(error.into())?,
+            }
+        };
+        decoded::<A>(reply, bytes, options)
     }
 
     async fn post<A: thrift::Call + Sync>(
@@ -95,7 +106,8 @@ impl AsyncChannel for breezeway_tokio::Client {
         options: &CallOptions,
     ) -> Result<(), Error> {
         let message = one_way(arguments, options)?;
-        let posted = within_options(self.request(method.tag), options, &None).post(&message).await;
+        let posted =
+            within_options(self.request(method.tag), &options.no_block()).post(&message).await;
         options.took(self.carrier());
         Ok(posted?)
     }
@@ -104,21 +116,20 @@ impl AsyncChannel for breezeway_tokio::Client {
 /// Returns a request with the options of a call and its metadata block.
 pub(crate) fn within_options<'a, S>(
     request: Request<'a, S>,
-    options: &CallOptions,
-    block: &'a Option<Vec<u8>>,
+    block: &'a Block<'_>,
 ) -> Request<'a, S> {
-    let request = match options.timeout {
+    let request = match block.options.timeout {
         None => request,
         Some(timeout) => request.timeout(timeout),
     };
-    request.metadata(block.as_deref().unwrap_or_default())
+    request.metadata(block.bytes())
 }
 
 /// Returns the metadata block and the encoded arguments.
-fn encoded<A: thrift::Call>(
+fn encoded<'o, A: thrift::Call>(
     arguments: &A,
-    options: &CallOptions,
-) -> Result<(Option<Vec<u8>>, Vec<u8>), Error> {
+    options: &'o CallOptions,
+) -> Result<(Block<'o>, Vec<u8>), Error> {
     let block = options.block()?;
     let mut bytes = take_buffer();
     encode_vec(arguments, &mut bytes)?;

@@ -25,6 +25,7 @@ use crate::kitex::tokio::serve_connection;
 use crate::metadata;
 use crate::method::Method;
 use crate::registry::{Collision, Found, Registry};
+use crate::spans::CallSpan;
 use crate::tokio::stream::serve_stream;
 
 /// Time in which Thrift clients may read the last replies when the server stops. Handlers that
@@ -113,6 +114,19 @@ pub struct AsyncServer<S = ()> {
 pub(crate) struct Shared<S> {
     pub(crate) registry: Registry,
     pub(crate) services: S,
+}
+
+impl<S: AsyncServices> Shared<S> {
+    /// Runs the handler of a call or stream.
+    pub(crate) fn dispatch(
+        &self,
+        found: Found,
+        cx: &Context,
+        call: &mut Call<'_>,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let span = CallSpan::of_server(|| self.registry.method(found), cx);
+        span.run_async(self.services.dispatch(found.service, found.method, cx, call))
+    }
 }
 
 impl AsyncServer {
@@ -237,7 +251,7 @@ pub(crate) async fn last_replies(mut connections: JoinSet<()>) {
 
 /// Serves one call, for as long as its client wants the reply.
 async fn serve<S: AsyncServices>(shared: &Shared<S>, call: OwnedCall) -> Result<(), ReplyError> {
-    let Some((Found { service, method }, called)) = shared.registry.find(call.method()) else {
+    let Some((found, called)) = shared.registry.find(call.method()) else {
         let (code, reason) = shared.registry.unknown_number().to_client();
         return call.fail(code, &reason);
     };
@@ -253,7 +267,7 @@ async fn serve<S: AsyncServices>(shared: &Shared<S>, call: OwnedCall) -> Result<
     let mut exchange = Native { call: &call, reply: None };
     let outcome = {
         let mut given = Call::new(&mut exchange);
-        let mut dispatch = pin!(shared.services.dispatch(service, method, &cx, &mut given));
+        let mut dispatch = pin!(shared.dispatch(found, &cx, &mut given));
         poll_fn(|task| match dispatch.as_mut().poll(task) {
             Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
             // A oneway call is finished even if its client is gone.

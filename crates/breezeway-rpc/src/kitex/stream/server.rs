@@ -202,7 +202,7 @@ impl<'c> Connection<'c> {
         self.inlets.insert(stream, Inlet { inputs, cancelled });
         let requests = Requests { inputs: came, context: Arc::clone(&context), has_ended: false };
         let mut refused = replies.clone();
-        let (service, ended) = (self.services.service(found), self.ended.clone());
+        let (services, ended) = (self.services, self.ended.clone());
         let thread = Builder::new().name("thrift stream".to_owned());
         let started = thread.spawn_scoped(scope, move || {
             let served = Served {
@@ -210,7 +210,7 @@ impl<'c> Connection<'c> {
                 sending: SendingReplies::Thrift(replies),
                 ended: None,
             };
-            served.serve(service, found.method, &context);
+            served.serve(services, found, &context);
             // Fails once the connection is over.
             let _ = ended.send(stream);
         });

@@ -159,9 +159,7 @@ impl<S: AsyncServices> Session<S> {
             Err(error) => (Err(error), None, served.is_oneway()),
             Ok(asked) => {
                 let mut call = Call::new(&mut served);
-                let (service, method) = (asked.found.service, asked.found.method);
-                let running =
-                    self.shared.services.dispatch(service, method, &asked.context, &mut call);
+                let running = self.shared.dispatch(asked.found, &asked.context, &mut call);
                 let running = caught(running);
                 let ended = match asked.context.deadline() {
                     Some(deadline) if !asked.oneway => timeout_at(deadline.into(), running).await,

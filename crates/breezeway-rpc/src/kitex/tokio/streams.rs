@@ -230,9 +230,7 @@ async fn run<S: AsyncServices>(
     mut unwanted: oneshot::Receiver<Infallible>,
 ) -> Outcome {
     let mut call = Call::of_async_stream(served);
-    let Found { service, method } = found;
-    let running = session.shared.services.dispatch(service, method, context, &mut call);
-    let mut running = pin!(caught(running));
+    let mut running = pin!(caught(session.shared.dispatch(found, context, &mut call)));
     let panicked = |()| Err(Error::new(ExceptionKind::INTERNAL_ERROR, "the handler panicked"));
     let watched = poll_fn(|cx| match running.as_mut().poll(cx) {
         Poll::Ready(outcome) => Poll::Ready(Outcome::Over(outcome.unwrap_or_else(panicked))),

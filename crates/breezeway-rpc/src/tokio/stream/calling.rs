@@ -7,6 +7,7 @@ use crate::caller::{CallOptions, Caller};
 use crate::error::Error;
 use crate::kitex::tokio::stream as thrift;
 use crate::method::Method;
+use crate::spans::CallSpan;
 use crate::stream::Received;
 use crate::thrift::{Encode, to_vec};
 use crate::tokio::AsyncChannel;
@@ -80,14 +81,33 @@ impl ReceivingReplies {
     }
 }
 
+/// Source of replies, and the span of the stream, which their end ends.
+pub(crate) struct TracedReplies {
+    receiving: ReceivingReplies,
+    span: CallSpan,
+}
+
+impl TracedReplies {
+    /// Waits for the next event. Dropping the future loses none.
+    pub(super) async fn receive(&mut self) -> Result<Received, Error> {
+        let received = self.receiving.receive().await;
+        if !matches!(received, Ok(Received::Message(_))) {
+            self.span.end(&received);
+        }
+        received
+    }
+}
+
+/// The directions of an opened stream.
+pub(super) type Directions = (SendingRequests, TracedReplies);
+
 impl<C: AsyncStreamChannel> Caller<C> {
     /// Opens a stream of requests.
     pub async fn request_stream_async<Q, R>(
         &self,
         method: &Method,
     ) -> Result<AsyncRequestStream<Q, R>, Error> {
-        let opened = self.channel.open(method, None, &self.options).await?;
-        Ok(AsyncRequestStream::new(opened))
+        Ok(AsyncRequestStream::new(self.open_async(method, None).await?))
     }
 
     /// Opens a stream of replies.
@@ -97,8 +117,7 @@ impl<C: AsyncStreamChannel> Caller<C> {
         request: &Q,
     ) -> Result<AsyncReplyStream<M, R>, Error> {
         let request = to_vec(request)?;
-        let opened = self.channel.open(method, Some(&request), &self.options).await?;
-        Ok(AsyncReplyStream::new(opened))
+        Ok(AsyncReplyStream::new(self.open_async(method, Some(&request)).await?))
     }
 
     /// Opens a stream of both.
@@ -106,7 +125,21 @@ impl<C: AsyncStreamChannel> Caller<C> {
         &self,
         method: &Method,
     ) -> Result<AsyncDuplexStream<Q, M, R>, Error> {
-        let opened = self.channel.open(method, None, &self.options).await?;
-        Ok(AsyncDuplexStream::new(opened))
+        Ok(AsyncDuplexStream::new(self.open_async(method, None).await?))
+    }
+
+    /// Opens a stream within its span.
+    async fn open_async(
+        &self,
+        method: &Method,
+        request: Option<&[u8]>,
+    ) -> Result<Directions, Error> {
+        let mut span = CallSpan::of_client(method);
+        let opened = span.within(self.channel.open(method, request, &self.options)).await;
+        if opened.is_err() {
+            span.end(&opened);
+        }
+        let OpenedAsync { sending, receiving } = opened?;
+        Ok((sending, TracedReplies { receiving, span }))
     }
 }

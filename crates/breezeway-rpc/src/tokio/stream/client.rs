@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use std::pin::pin;
 use std::task::Poll;
 
-use super::{OpenedAsync, ReceivingReplies, SendingRequests};
+use super::SendingRequests;
+use super::calling::{Directions, TracedReplies};
 use crate::error::Error;
 use crate::reply::Reply;
 use crate::stream::Received;
@@ -16,7 +17,7 @@ use crate::thrift::{Decode, Encode, to_vec};
 /// Dropping it before [`Self::finish`] has returned cancels the stream, which its handler sees.
 pub struct AsyncRequestStream<Q, R> {
     sender: AsyncRequestSender<Q>,
-    receiving: ReceivingReplies,
+    receiving: TracedReplies,
     /// Event of the server received before this side had finished.
     early: Option<Result<Received, Error>>,
     reply: PhantomData<fn() -> R>,
@@ -26,7 +27,7 @@ pub struct AsyncRequestStream<Q, R> {
 ///
 /// Dropping it before its end was received cancels the stream, which its handler sees.
 pub struct AsyncReplyStream<M, R> {
-    receiving: ReceivingReplies,
+    receiving: TracedReplies,
     messages: PhantomData<fn() -> (M, R)>,
 }
 
@@ -51,8 +52,8 @@ impl<Q> AsyncRequestSender<Q> {
 }
 
 impl<M, R> AsyncReplyStream<M, R> {
-    pub(super) fn new(opened: OpenedAsync) -> Self {
-        Self { receiving: opened.receiving, messages: PhantomData }
+    pub(super) fn new((_, receiving): Directions) -> Self {
+        Self { receiving, messages: PhantomData }
     }
 }
 
@@ -79,8 +80,7 @@ impl<Q: Encode> AsyncRequestSender<Q> {
 }
 
 impl<Q, M, R> AsyncDuplexStream<Q, M, R> {
-    pub(super) fn new(opened: OpenedAsync) -> Self {
-        let OpenedAsync { sending, receiving } = opened;
+    pub(super) fn new((sending, receiving): Directions) -> Self {
         let replies = AsyncReplyStream { receiving, messages: PhantomData };
         Self { sender: AsyncRequestSender::new(sending), replies }
     }
@@ -109,8 +109,7 @@ impl<Q: Encode, M: Decode, R: Reply> AsyncDuplexStream<Q, M, R> {
 }
 
 impl<Q, R> AsyncRequestStream<Q, R> {
-    pub(super) fn new(opened: OpenedAsync) -> Self {
-        let OpenedAsync { sending, receiving } = opened;
+    pub(super) fn new((sending, receiving): Directions) -> Self {
         let sender = AsyncRequestSender::new(sending);
         Self { sender, receiving, early: None, reply: PhantomData }
     }

@@ -41,10 +41,15 @@ impl AsyncStreamChannel for Session {
         request: Option<&[u8]>,
         options: &CallOptions,
     ) -> Result<OpenedAsync, Error> {
-        let block = options.block()?;
+        let mut block = options.block()?;
         options.took(self.carrier());
-        let opening = within_options(self.request(method.tag), options, &block);
-        OpenedAsync::new(opening.open_with(request, request.is_some()).await?, options)
+        loop {
+            let opening = within_options(self.request(method.tag), &block);
+            match opening.open_with(request, request.is_some()).await {
+                Ok(stream) => return OpenedAsync::new(stream, options),
+                Err(error) => block.shorten(error.into())?,
+            }
+        }
     }
 }
 
@@ -55,11 +60,16 @@ impl AsyncStreamChannel for Client {
         request: Option<&[u8]>,
         options: &CallOptions,
     ) -> Result<OpenedAsync, Error> {
-        let block = options.block()?;
-        let opening = within_options(self.request(method.tag), options, &block);
-        let opened = opening.open_with(request, request.is_some()).await;
-        options.took(self.carrier());
-        OpenedAsync::new(opened?, options)
+        let mut block = options.block()?;
+        loop {
+            let opening = within_options(self.request(method.tag), &block);
+            let opened = opening.open_with(request, request.is_some()).await;
+            options.took(self.carrier());
+            match opened {
+                Ok(stream) => return OpenedAsync::new(stream, options),
+                Err(error) => block.shorten(error.into())?,
+            }
+        }
     }
 }
 

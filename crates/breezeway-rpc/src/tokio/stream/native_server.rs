@@ -172,8 +172,7 @@ async fn run<S: AsyncServices>(
     served: &mut Served,
 ) -> Option<Result<(), Error>> {
     let mut call = Call::of_async_stream(served);
-    let Found { service, method } = found;
-    let mut running = pin!(caught(shared.services.dispatch(service, method, context, &mut call)));
+    let mut running = pin!(caught(shared.dispatch(found, context, &mut call)));
     let watched = poll_fn(|cx| match running.as_mut().poll(cx) {
         Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
         // The handler was polled first, so it has seen the stream's events.
