@@ -43,8 +43,9 @@ type session struct {
 
 	err error
 	// lateness fires when replies after the peer's shutdown have waited too long.
-	lateness *time.Timer
-	leaving  bool // The session is closed once it is idle; see closeOnceIdle.
+	lateness   *time.Timer
+	leaving    bool // The session is closed once it is idle; see closeOnceIdle.
+	seeksEmpty bool // The next turn that finds no entry wakes the followers; see takeCommitted.
 
 	// Driving; see waiting.go.
 	leading     bool
@@ -167,6 +168,10 @@ func (s *session) tryTurn() (bool, error) {
 		if !taken && !progress {
 			if !worked && s.link.isClosed() {
 				return false, ErrPeerDied
+			}
+			if s.seeksEmpty {
+				s.seeksEmpty = false
+				s.followers.wakeAll()
 			}
 			break
 		}

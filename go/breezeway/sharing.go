@@ -256,6 +256,9 @@ func (s *session) closeOnceIdle() {
 	s.leaving = true
 	for {
 		_ = s.waitUntil(s.mayLeave, limit{})
+		if !s.isClient && s.err == nil && s.takeCommitted() {
+			continue
+		}
 		if s.err != nil || s.openStreams == 0 {
 			break
 		}
@@ -266,6 +269,20 @@ func (s *session) closeOnceIdle() {
 		}
 	}
 	s.closeLocked() // The lock stays held, so that no call begins in between.
+}
+
+// takeCommitted waits until a turn has found no entry, so that requests that the client committed
+// before are served. It returns true if one of them is not over.
+func (s *session) takeCommitted() bool {
+	s.seeksEmpty = true
+	if s.isDriven() {
+		s.interrupt()
+	} else {
+		s.look()
+	}
+	_ = s.waitUntil(func() bool { return !s.seeksEmpty || s.ending() != nil }, limit{})
+	s.seeksEmpty = false
+	return s.err == nil && !s.mayLeave()
 }
 
 // mayLeave returns true once calls and streams are over and the peer has accepted what was sent. A

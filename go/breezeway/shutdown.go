@@ -133,15 +133,14 @@ func (s *Server) leave() {
 	}
 }
 
-// Shutdown stops listening, asks all clients to begin nothing new here, and waits until they have
-// closed their sessions. When ctx ends it closes those that are left. Handlers of streams may still
-// run when it returns.
+// Shutdown stops listening, asks all clients to begin nothing new here, and serves the requests that
+// they have sent. Each session ends once its calls and streams have, an idle one at once. When ctx
+// ends, Shutdown closes those that are left. Handlers of streams may still run when it returns.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if s.idle == nil {
 		return nil
 	}
-	s.sendAway()
-	s.stopListening()
+	s.leave()
 	return s.closeOnceServed(ctx)
 }
 

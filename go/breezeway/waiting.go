@@ -277,6 +277,9 @@ func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 		if is = ready(); is || lim.err() != nil {
 			break
 		}
+		if s.seeksEmpty {
+			continue
+		}
 		if w.stands && s.memory != nil && s.standing == nil && s.streamMessages >= onlyStreams {
 			s.leading = false
 			s.standBy(w, lim)
