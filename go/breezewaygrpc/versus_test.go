@@ -79,7 +79,7 @@ func measure(t *testing.T, where string, socket, memory grpc.ClientConnInterface
 	versus.Row(t, where+"1 MiB there and back", 1, large(socket), large(memory))
 }
 
-func dialForMeasurement(t *testing.T, target string, more ...grpc.DialOption) *grpc.ClientConn {
+func dialForMeasurement(t testing.TB, target string, more ...grpc.DialOption) *grpc.ClientConn {
 	conn, err := grpc.NewClient(target, append(more,
 		grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {

@@ -4,6 +4,7 @@ package versus
 
 import (
 	"bufio"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
@@ -42,8 +43,8 @@ func Servers(t *testing.T) (shm, unix string) {
 	t.Helper()
 	folder := t.TempDir()
 	shm, unix = "shm:"+filepath.Join(folder, "shm"), filepath.Join(folder, "unix")
-	start(t, shm)
-	start(t, "unix:"+unix)
+	Start(t, shm)
+	Start(t, "unix:"+unix)
 	return shm, unix
 }
 
@@ -55,11 +56,23 @@ func Ask(t *testing.T) time.Duration {
 	return *asked
 }
 
-// start starts this program as a server, which ends with the test.
-func start(t *testing.T, address string) {
+// Start starts this program as a server, which ends with the test.
+func Start(t *testing.T, address string) {
 	t.Helper()
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), serveAt+"="+address)
+	run(t, command)
+}
+
+// StartCommand starts the command breezeway as a server, which ends with the test.
+func StartCommand(t *testing.T, command, protocol, address string) {
+	t.Helper()
+	run(t, exec.Command(command, "serve", "--protocol", protocol, "--addr", address))
+}
+
+// run starts a server that prints a line once it listens.
+func run(t *testing.T, command *exec.Cmd) {
+	t.Helper()
 	command.Stderr = os.Stderr
 	// The server also ends if the tests are killed.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -79,34 +92,89 @@ func start(t *testing.T, address string) {
 	}
 }
 
-// rounds is the number of turns of each transport.
-const rounds = 8
+// A Turn makes calls for the time of a turn, and returns their latencies and the calls a second. The
+// latencies of calls that another program makes are their median alone.
+type Turn func() (times []time.Duration, rate float64)
 
-// Row measures calls by several goroutines, over a socket and over shared memory, and prints both.
-func Row(t *testing.T, name string, goroutines int, socket, memory func() error) {
-	t.Helper()
-	var times [2][]time.Duration
-	var elapsed [2]time.Duration
-	for round := range rounds + 1 {
-		for i, call := range []func() error{socket, memory} {
-			began := time.Now()
-			some := several(t, goroutines, *asked/rounds, call)
-			if round > 0 { // The first one warms up.
-				times[i] = append(times[i], some...)
-				elapsed[i] += time.Since(began)
+// turns is the number of pairs of turns.
+const turns = 11
+
+// Calls returns turns of calls by several goroutines.
+func Calls(t *testing.T, goroutines int, call func() error) Turn {
+	return func() ([]time.Duration, float64) {
+		began := time.Now()
+		times := several(t, goroutines, *asked/turns, call)
+		return times, float64(len(times)) / time.Since(began).Seconds()
+	}
+}
+
+// Paced returns turns of calls by one goroutine that begins so many a second.
+func Paced(t *testing.T, perSecond float64, call func() error) Turn {
+	return func() ([]time.Duration, float64) {
+		var times []time.Duration
+		began := time.Now()
+		for due := began; due.Sub(began) < *asked/turns; {
+			time.Sleep(time.Until(due))
+			start := time.Now()
+			if err := call(); err != nil {
+				t.Fatal(err)
 			}
+			times = append(times, time.Since(start))
+			due = due.Add(time.Duration(float64(time.Second) / perSecond))
+		}
+		return times, float64(len(times)) / time.Since(began).Seconds()
+	}
+}
+
+// Command returns turns of calls of 64 bytes by the command breezeway, one at a time.
+func Command(t *testing.T, command, protocol, address string) Turn {
+	return func() ([]time.Duration, float64) {
+		output, err := exec.Command(command, "bench", "--protocol", protocol, "--addr", address,
+			"--size", "64", "--seconds", fmt.Sprint((*asked / turns).Seconds()), "--json").Output()
+		var figures struct {
+			Latency struct{ P50 float64 } `json:"latency_ns"`
+		}
+		if err == nil {
+			err = json.Unmarshal(output, &figures)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []time.Duration{time.Duration(figures.Latency.P50)}, math.NaN()
+	}
+}
+
+// Pairs measures a way to call beside another one, in turns, and prints the medians of the turns
+// and of the ratios of the pairs, with their quartiles. The first pair warms up.
+func Pairs(name, other string, reference, measured Turn) {
+	var p50 [2][]float64
+	var ratios, rates []float64
+	for pair := range turns + 1 {
+		var half, rate [2]float64
+		for i, turn := range []Turn{reference, measured} {
+			times, perSecond := turn()
+			slices.Sort(times)
+			half[i], rate[i] = at(times, 0.5), perSecond
+		}
+		if pair > 0 {
+			p50[0], p50[1] = append(p50[0], half[0]), append(p50[1], half[1])
+			ratios, rates = append(ratios, half[1]/half[0]), append(rates, rate[1]/rate[0])
 		}
 	}
-	var rates [2]float64
-	for i := range times {
-		slices.Sort(times[i])
-		rates[i] = float64(len(times[i])) / elapsed[i].Seconds()
+	for _, list := range [][]float64{p50[0], p50[1], ratios, rates} {
+		slices.Sort(list)
 	}
-	fmt.Printf("%-34s unix p50 %8.1f µs, p99 %8.1f µs, %7.0f/s; shm %8.1f µs, %8.1f µs, %7.0f/s: "+
-		"p50 %.2f ×, calls a second %.2f ×\n", name, at(times[0], 0.5), at(times[0], 0.99),
-		rates[0],
-		at(times[1], 0.5), at(times[1], 0.99), rates[1],
-		at(times[1], 0.5)/at(times[0], 0.5), rates[1]/rates[0])
+	quartiles := func(list []float64) string {
+		return fmt.Sprintf("%.2f × (%.2f to %.2f)", list[turns/2], list[turns/4], list[3*turns/4])
+	}
+	fmt.Printf("%-34s p50 %8.1f µs, %s %8.1f µs: %s; calls a second %s\n", name, p50[1][turns/2],
+		other, p50[0][turns/2], quartiles(ratios), quartiles(rates))
+}
+
+// Row measures calls by several goroutines over shared memory beside those over a socket.
+func Row(t *testing.T, name string, goroutines int, socket, memory func() error) {
+	t.Helper()
+	Pairs(name, "unix", Calls(t, goroutines, socket), Calls(t, goroutines, memory))
 }
 
 // at returns the latency in microseconds at a quantile, or NaN without calls.
