@@ -9,7 +9,7 @@ const PERSISTENT: &str = "RPC_PERSIST_";
 /// Prefix of a name whose value travels to the next service only.
 const TRANSIENT: &str = "RPC_TRANSIT_";
 /// Optional prefix of a name whose value travels back to the caller. Kitex reads and writes such
-/// names without it, others with it.
+/// names without it, Volo with it.
 const BACKWARD: &str = "RPC_BACKWARD_";
 
 /// Names and values in transport form: with their prefixes.
@@ -110,6 +110,16 @@ impl ReplyMetadata {
     }
 }
 
+/// Returns the pairs of a reply for clients in TTHeader: each value under its bare name, which
+/// Kitex's clients read, and under the name with the prefix, the only ones that Volo's read.
+pub(crate) fn for_thrift_clients(pairs: Pairs) -> Pairs {
+    let both = |(key, value): (Vec<u8>, Vec<u8>)| {
+        let bare = key.strip_prefix(BACKWARD.as_bytes()).unwrap_or(&key).to_vec();
+        [([BACKWARD.as_bytes(), &bare].concat(), value.clone()), (bare, value)]
+    };
+    pairs.into_iter().flat_map(both).collect()
+}
+
 /// Returns the block in which pairs travel natively: for each two lengths of 16 bits, big-endian,
 /// and the bytes. `None` without pairs.
 pub(crate) fn encode(pairs: &Pairs) -> Result<Option<Vec<u8>>, Error> {
@@ -164,6 +174,15 @@ mod tests {
         assert_eq!((reply.get("a"), reply.get("b")), (Some(b"1".to_vec()), Some(b"2".to_vec())));
         assert_eq!(reply.get("c"), None);
         assert_eq!(reply.pairs()[1], (b"RPC_BACKWARD_b".to_vec(), b"2".to_vec()));
+    }
+
+    #[test]
+    fn thrift_clients_get_bare_and_prefixed_names_once_each() {
+        let text = |text: &str| text.as_bytes().to_vec();
+        let both = vec![(text("RPC_BACKWARD_a"), text("1")), (text("a"), text("1"))];
+        for key in ["a", "RPC_BACKWARD_a"] {
+            assert_eq!(for_thrift_clients(vec![(text(key), text("1"))]), both);
+        }
     }
 
     #[test]

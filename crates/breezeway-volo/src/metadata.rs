@@ -48,7 +48,7 @@ pub(crate) fn of_request(cx: &Context) -> MetaInfo {
 pub(crate) fn send_back(cx: &Context) {
     METAINFO.with(|values| {
         for (name, value) in values.borrow().get_all_backward_transients().into_iter().flatten() {
-            cx.set_reply_metadata(&[RPC_PREFIX_BACKWARD, name].concat(), value);
+            cx.set_reply_metadata(name, value);
         }
     });
 }

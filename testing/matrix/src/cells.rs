@@ -103,6 +103,9 @@ pub(crate) fn impossible(client: Kind, server: Kind, case: &str) -> Option<&'sta
         "reply metadata" if server == RustBlocking && !is_plain => {
             Some("replies of the blocking server carry no metadata on sessions")
         }
+        "reply metadata" if client == Volo && server == GoKitex => {
+            Some("Kitex's server sends bare names, and Volo's client reads prefixed ones only")
+        }
         "business error" if server == Volo => {
             Some("Volo's server sends business errors as exceptions")
         }

@@ -11,7 +11,7 @@ use crate::call::Exchange;
 use crate::context::Context;
 use crate::error::Error;
 use crate::in_place::Request;
-use crate::metadata::RequestMetadata;
+use crate::metadata::{RequestMetadata, for_thrift_clients};
 use crate::registry::{Found, Registry};
 use crate::thrift::{ExceptionKind, HeaderKey, MessageHeader, MessageKind, TtHeader};
 
@@ -116,9 +116,10 @@ impl Served {
 
     fn header(&self, context: Option<&Context>) -> TtHeader {
         let asked = self.message.header.as_ref();
+        let values = context.map(Context::take_reply_metadata).unwrap_or_default();
         TtHeader {
             sequence: asked.map_or(0, |header| header.sequence),
-            texts: context.map(Context::take_reply_metadata).unwrap_or_default(),
+            texts: for_thrift_clients(values),
             numbered: vec![(HeaderKey::MESSAGE_TYPE, b"2".to_vec())],
             ..TtHeader::default()
         }

@@ -64,8 +64,7 @@ impl Shop for Corner {
             drop(self.slow.blocking_lock());
         }
         if let Some(name) = cx.metadata("name") {
-            // Volo's clients see values that are sent back only with this prefix.
-            cx.set_reply_metadata("RPC_BACKWARD_greeting", [b"hello ", name].concat());
+            cx.set_reply_metadata("greeting", [b"hello ", name].concat());
         }
         Ok(text)
     }
