@@ -126,16 +126,41 @@ impl<C: AsyncChannel, Resp> Calls<C, Resp> {
 /// Returns the method with these names, which generated code passes. Their texts are kept: a
 /// program has as many of them as its IDL has methods.
 fn method(service: &str, name: &str) -> Method {
-    static KNOWN: LazyLock<RwLock<HashMap<u32, Method>>> = LazyLock::new(RwLock::default);
+    /// The methods of each tag; methods of two services may have the same.
+    static KNOWN: LazyLock<RwLock<HashMap<u32, Vec<Method>>>> = LazyLock::new(RwLock::default);
     let tag = Method::number(service, name);
-    let is_it = |known: &&Method| known.service == service && known.name == name;
+    let find = |known: &[Method]| {
+        known.iter().find(|known| known.service == service && known.name == name).copied()
+    };
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = known.get(&tag).filter(is_it) {
-        return *known;
+    if let Some(known) = known.get(&tag).and_then(|known| find(known)) {
+        return known;
     }
     drop(known);
-    let kept = |text: &str| -> &'static str { Box::leak(text.into()) };
-    let method = Method::new(kept(service), kept(name), false, Streaming::None);
-    KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(tag, method);
-    method
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    let known = known.entry(tag).or_default();
+    find(known).unwrap_or_else(|| {
+        let kept = |text: &str| -> &'static str { Box::leak(text.into()) };
+        let method = Method::new(kept(service), kept(name), false, Streaming::None);
+        known.push(method);
+        method
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_of_one_tag_keep_their_names() {
+        let names = [("Store", "seal_room"), ("Airport", "free_tea")];
+        let [one, other] = names.map(|(service, name)| method(service, name));
+        assert_eq!(one.tag, other.tag);
+        for ((service, name), first) in names.into_iter().zip([one, other]) {
+            let again = method(service, name);
+            assert_eq!((again.service, again.name), (service, name));
+            // Their texts are kept once.
+            assert!(std::ptr::eq(again.name, first.name), "{name}");
+        }
+    }
 }
