@@ -101,7 +101,7 @@ fuzz-check:
 peers-check:
 	cd bench && $(CARGO) check --workspace --all-targets --locked
 	cd testing/peers && $(CARGO) check --workspace --all-targets --locked
-	cd testing/peers && $(CARGO) test --quiet --locked -p idl-exchange -p idl-peers -p volo-interop
+	cd testing/peers && $(CARGO) test --quiet --locked -p idl-exchange -p idl-peers -p volo-interop -p breezeway-volo
 	@if command -v go >/dev/null; then \
 		set -e; for module in $$(git ls-files 'bench/*go.mod' 'testing/*go.mod'); do \
 			echo "go vet $$module"; (cd $$(dirname $$module) && go generate ./... && go vet ./...); \

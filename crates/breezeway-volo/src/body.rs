@@ -1,17 +1,14 @@
 //! Messages as bytes: Thrift structs without a header, which pilota writes and reads.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use breezeway_rpc::thrift::{Call, Decode, DecodeError, Encode, Sink, Source, Wire, view_slice};
+use breezeway_rpc::thrift::{Call, Decode, DecodeError, Encode, Sink, Source, Wire};
 use breezeway_rpc::{Error, Reply};
 use bytes::{Bytes, BytesMut};
 use pilota::thrift::binary::TBinaryProtocol;
-use pilota::thrift::{
-    ProtocolException, ProtocolExceptionKind, TLengthProtocol, TMessageIdentifier, TMessageType,
-    ThriftException,
-};
+use pilota::thrift::{TLengthProtocol, TMessageIdentifier, TMessageType, ThriftException};
 use volo::FastStr;
 use volo_thrift::{EntryMessage, LinkedBytes};
+
+use crate::checked::{Checked, invalid};
 
 /// The bytes of a struct.
 pub(crate) enum Body {
@@ -37,26 +34,20 @@ impl Body {
         Ok(Self::Linked(bytes))
     }
 
-    /// Reads a message of this method. Strings and binaries share the memory of the body.
+    /// Reads a message of this method from a peer that is not trusted. Strings and binaries share
+    /// the memory of the body.
     pub(crate) fn read<M: EntryMessage>(self, method: FastStr) -> Result<M, ThriftException> {
         let mut bytes = match self {
             Self::Whole(bytes) => bytes,
             Self::Linked(linked) => linked.into_bytes_mut().freeze(),
         };
-        // pilota reserves memory for as many elements as a message announces, and recurses as
-        // deeply as its structs are nested.
-        view_slice::<()>(&bytes).map_err(invalid)?;
         let name = TMessageIdentifier::new(method, TMessageType::Call, 0);
-        let mut protocol = TBinaryProtocol::new(&mut bytes, true);
-        // pilota panics if a container has elements of another type than the IDL's.
-        let read = || M::decode(&mut protocol, &name);
-        catch_unwind(AssertUnwindSafe(read))
-            .unwrap_or_else(|_| Err(invalid("an element is longer than the message")))
+        let message = M::decode(&mut Checked::new(&mut bytes), &name)?;
+        if !bytes.is_empty() {
+            return Err(invalid(format_args!("{} bytes behind the message", bytes.len())));
+        }
+        Ok(message)
     }
-}
-
-fn invalid(reason: impl ToString) -> ThriftException {
-    ProtocolException::new(ProtocolExceptionKind::InvalidData, reason.to_string()).into()
 }
 
 impl Default for Body {
