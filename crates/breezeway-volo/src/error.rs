@@ -1,6 +1,6 @@
 //! Errors of calls, as Volo has them.
 
-use breezeway::CallError;
+use breezeway::{CallError, ErrorKind};
 use breezeway_rpc::thrift::ExceptionKind;
 use breezeway_rpc::{BusinessError, Error};
 use pilota::thrift::{ApplicationException, ApplicationExceptionKind, TransportException};
@@ -36,7 +36,11 @@ pub(crate) fn of_call(error: Error) -> ClientError {
             internal_error(ApplicationExceptionKind::INTERNAL_ERROR, &error)
         }
         never_ran => {
-            let source = std::io::Error::new(std::io::ErrorKind::NotConnected, never_ran);
+            let kind = match never_ran.kind() {
+                ErrorKind::TooLarge => std::io::ErrorKind::InvalidInput,
+                _ => std::io::ErrorKind::NotConnected,
+            };
+            let source = std::io::Error::new(kind, breezeway::describe(&never_ran));
             TransportException::from(source).into()
         }
     }

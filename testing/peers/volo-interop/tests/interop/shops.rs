@@ -28,6 +28,20 @@ impl Corner {
         Self { left: AtomicI32::new(3), looks, slow: Arc::default() }
     }
 
+    /// Reports its beginning and its end, and does not end by itself.
+    async fn wait(&self) {
+        struct Ending<'c>(&'c Corner);
+        impl Drop for Ending<'_> {
+            fn drop(&mut self) {
+                // The test may be over.
+                let _ = self.0.looks.send("ended".to_owned());
+            }
+        }
+        self.looks.send("begun".to_owned()).unwrap();
+        let _ending = Ending(self);
+        std::future::pending().await
+    }
+
     /// Takes `count`; otherwise returns how many are left.
     fn take(&self, count: i32) -> Result<(), i32> {
         let less = |left: i32| (left >= count).then(|| left - count);
@@ -93,8 +107,10 @@ impl AsyncShop for Corner {
     }
 
     async fn echo(&self, cx: &Context, text: String) -> Result<String, Error> {
-        if text == "never" {
-            std::future::pending::<()>().await;
+        match &*text {
+            "never" => std::future::pending().await,
+            "watched" => self.wait().await,
+            _ => {}
         }
         Shop::echo(self, cx, text)
     }
@@ -139,8 +155,10 @@ impl volo::Shop for Corner {
     }
 
     async fn echo(&self, text: FastStr) -> Result<FastStr, ServerError> {
-        if text == "never" {
-            std::future::pending::<()>().await;
+        match &*text {
+            "never" => std::future::pending().await,
+            "watched" => self.wait().await,
+            _ => {}
         }
         METAINFO.with(|values| {
             let mut values = values.borrow_mut();

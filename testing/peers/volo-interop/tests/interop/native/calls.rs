@@ -41,6 +41,7 @@ async fn volos_client_calls(shop: &VolosClient, kind: Kind) {
     let failed = shop.buy(volos_tea(1), Some("expired".into())).await;
     let Err(ClientError::Biz(error)) = failed else { panic!("{kind:?}: no error") };
     assert_eq!((error.status_code, &*error.status_message), (410, "too late"));
+    assert!(error.extra.is_none(), "{kind:?}");
     if kind != Kind::Volo {
         let left = shop.count().await.unwrap();
         // The time on the wire is rounded up.

@@ -1,19 +1,15 @@
 //! Calls that fail: late, unknown and malformed ones.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
-use breezeway::{CallError, ErrorCode};
+use breezeway::{CallError, ErrorCode, SessionOptions};
 use breezeway_rpc::{AsyncServer, Method};
 use breezeway_tokio::Session;
-use breezeway_volo::{VoloService, methods};
-use pilota::thrift::{
-    TAsyncInputProtocol, TInputProtocol, TLengthProtocol, TMessageIdentifier, TOutputProtocol,
-    ThriftException,
-};
+use breezeway_volo::{CallOver, VoloService, methods};
 use tokio::sync::mpsc::unbounded_channel;
-use volo_interop::volo::{self, ShopRequestRecv};
-use volo_thrift::context::ServerContext;
-use volo_thrift::{ApplicationExceptionKind, ClientError, EntryMessage, ServerError};
+use volo_interop::volo::{self, ShopClientBuilder, ShopRequestRecv};
+use volo_thrift::{ApplicationExceptionKind, ClientError};
 
 use super::shop::{KINDS, Kind, PATIENCE, Running, client};
 use crate::shops::Corner;
@@ -81,8 +77,10 @@ async fn malformed_arguments_fail_the_call_alone() {
     let negative_text = [&[11, 0, 1][..], &(-1_i32).to_be_bytes(), &[0]].concat();
     let endless_list = [&[15, 0, 9, 12][..], &i32::MAX.to_be_bytes(), &[0]].concat();
     let deep = [vec![12, 0, 9].repeat(10_000), vec![0; 10_001]].concat();
+    let not_utf8 = [11, 0, 1, 0, 0, 0, 1, 0xff, 0];
     let behind_the_end = [8, 0, 1, 0, 0, 0, 1, 0, 7];
-    for arguments in [&b""[..], &[99], &long_text, &negative_text, &endless_list, &deep] {
+    let malformed = [&b""[..], &[99], &long_text, &negative_text, &not_utf8, &endless_list, &deep];
+    for arguments in malformed {
         refuses(&session, "echo", arguments).await;
     }
     refuses(&session, "check", &behind_the_end).await;
@@ -91,58 +89,52 @@ async fn malformed_arguments_fail_the_call_alone() {
     running.client(PATIENCE).await.check(1).await.unwrap();
 }
 
-/// A message which is read as pilota reads a container with elements of another type.
-struct Overrun;
-
-impl EntryMessage for Overrun {
-    fn encode<T: TOutputProtocol>(&self, _: &mut T) -> Result<(), ThriftException> {
-        Ok(())
+#[tokio::test]
+async fn malformed_oneway_call_is_survived() {
+    let mut running = Running::new(Kind::Volo, "shm");
+    let session = Session::connect(&running.address).await.unwrap();
+    let look = Method::number("Shop", "look");
+    for arguments in [&b""[..], &[99], &[11, 0, 1, 0, 0, 0, 1, 0xff, 0], &[0]] {
+        session.post(look, arguments).await.unwrap();
     }
-
-    fn decode<T: TInputProtocol>(
-        protocol: &mut T,
-        _: &TMessageIdentifier,
-    ) -> Result<Self, ThriftException> {
-        protocol.get_bytes(None, 1 << 20)?;
-        Ok(Self)
+    // A oneway call of a method that has a reply runs, and one of no method does nothing.
+    for method in [Method::number("Shop", "check"), 0] {
+        session.post(method, b"\xff").await.unwrap();
     }
-
-    async fn decode_async<T: TAsyncInputProtocol>(
-        _: &mut T,
-        _: &TMessageIdentifier,
-    ) -> Result<Self, ThriftException> {
-        unreachable!("messages are read at once")
-    }
-
-    fn size<T: TLengthProtocol>(&self, _: &mut T) -> usize {
-        0
-    }
+    running.client(PATIENCE).await.look("Volo".into()).await.unwrap();
+    assert_eq!(running.told().await, "Volo");
 }
 
-struct Unreached;
-
-impl motore::Service<ServerContext, Overrun> for Unreached {
-    type Response = Overrun;
-    type Error = ServerError;
-
-    async fn call(&self, _: &mut ServerContext, _: Overrun) -> Result<Overrun, ServerError> {
-        unreachable!("its arguments cannot be read")
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dropped_call_is_cancelled_at_the_server() {
+    for kind in [Kind::Volo, Kind::Awaiting] {
+        let mut running = Running::new(kind, "shm");
+        let shop = running.client(PATIENCE).await;
+        let held = tokio::spawn({
+            let shop = shop.clone();
+            async move { shop.echo("watched".into()).await }
+        });
+        assert_eq!(running.told().await, "begun", "{kind:?}");
+        held.abort();
+        assert_eq!(running.told().await, "ended", "{kind:?}");
+        shop.check(1).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn panic_of_pilota_fails_the_call_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("overrun.sock");
-    let server = AsyncServer::bind(format!("shm:{}", path.display())).unwrap();
-    let service = VoloService::<_, Overrun>::new(Unreached, methods!(Shop: check)).unwrap();
-    let server = server.add_service(service).unwrap();
-    let session = {
-        let address = server.address();
-        tokio::spawn(server.serve());
-        Session::connect(&address).await.unwrap()
+async fn refusal_of_this_side_is_a_transport_error() {
+    let running = Running::new(Kind::Volo, "shm");
+    let options = SessionOptions::new().cap(1 << 20);
+    let session = Session::connect_with(&running.address, &options).await.unwrap();
+    let shop = ShopClientBuilder::new("shops").call_over(session.clone()).build();
+    let refused = |failed: Result<_, ClientError>, kind: ErrorKind, words: &str| {
+        let Err(ClientError::Transport(error)) = failed else { panic!("{failed:?}") };
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
     };
-    for _ in 0..2 {
-        refuses(&session, "check", &[0]).await;
-    }
+    let large = shop.echo("x".repeat(2 << 20).into()).await;
+    refused(large.map(drop), ErrorKind::InvalidInput, "cap");
+    shop.check(1).await.unwrap();
+    session.close();
+    refused(shop.check(1).await, ErrorKind::NotConnected, "this side has closed the session");
 }
