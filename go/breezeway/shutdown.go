@@ -133,9 +133,9 @@ func (s *Server) leave() {
 	}
 }
 
-// Shutdown stops listening, asks all clients to begin nothing new here, and serves the requests that
-// they have sent. Each session ends once its calls and streams have, an idle one at once. When ctx
-// ends, Shutdown closes those that are left. Handlers of streams may still run when it returns.
+// Shutdown stops listening, asks all clients to begin nothing new here, and serves the requests
+// that they have sent. Each session ends once its calls and streams have, an idle one at once. When
+// ctx ends, Shutdown closes those that are left. Handlers of streams may still run when it returns.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if s.idle == nil {
 		return nil

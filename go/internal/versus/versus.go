@@ -92,8 +92,8 @@ func run(t *testing.T, command *exec.Cmd) {
 	}
 }
 
-// A Turn makes calls for the time of a turn, and returns their latencies and the calls a second. The
-// latencies of calls that another program makes are their median alone.
+// A Turn makes calls for the time of a turn, and returns their latencies and the calls a second.
+// The latencies of calls that another program makes are their median alone.
 type Turn func() (times []time.Duration, rate float64)
 
 // turns is the number of pairs of turns.
