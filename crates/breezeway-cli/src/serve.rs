@@ -1,5 +1,6 @@
 //! `breezeway serve`: an echo server to measure and to try things with.
 
+use breezeway::unstable::on_start;
 use breezeway::{Address, Server, ServerOptions};
 use breezeway_measure::load::{Echo, Runtime, tasks};
 use breezeway_os::{cpu, shortage};
@@ -173,7 +174,7 @@ fn serve_calls(
     let server = Server::bind_with(address, options)?;
     let (stopper, address) = (server.stopper(), server.address());
     shortage::spawn("signals", move || signals.forever().for_each(|_| stopper.stop()))?;
-    server.on_start(move || announce(&address)).serve(Echo::default())?;
+    on_start(server, move || announce(&address)).serve(Echo::default())?;
     closing.close();
     Ok(())
 }

@@ -6,11 +6,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
+use breezeway::unstable;
 use breezeway::{
-    Address, Carrier, ConnectError, ForeignConnection, HandshakeError, HelloError, Place,
-    SessionOptions, TlsError,
+    Address, Carrier, ConnectError, HandshakeError, HelloError, Place, SessionOptions, TlsError,
 };
-use breezeway_tokio::{ForeignStream, Session, on_a_thread};
+use breezeway_tokio::unstable::on_a_thread;
+use breezeway_tokio::{ForeignStream, Session};
 use http::Uri;
 use hyper_util::rt::TokioIo;
 use tower_service::Service;
@@ -109,7 +110,7 @@ impl Connector {
     async fn open(&self, place: &Place) -> Result<(Opened, ConnectInfo), ConnectError> {
         let connection = self.connect_to(place).await?;
         let info = connection.info();
-        let (time, _) = self.options.timeouts();
+        let (time, _) = unstable::timeouts(&self.options);
         let opened = Opened::open(connection, time).await;
         Ok((opened.map_err(|error| failed(place, error))?, info))
     }
@@ -123,7 +124,7 @@ impl Connector {
             let channel = Session::connect_with(place.clone(), &self.options).await?;
             match channel.open(CONNECTION).await {
                 Ok(stream) => {
-                    let (time, _) = self.options.timeouts();
+                    let (time, _) = unstable::timeouts(&self.options);
                     return Ok(Connection::of_session(stream, time).0);
                 }
                 // The server has a successor by now.
@@ -138,7 +139,7 @@ impl Connector {
 /// handshake timeout itself.
 async fn connect_socket(place: Place, options: SessionOptions) -> Result<Connection, ConnectError> {
     let at = place.clone();
-    let connecting = on_a_thread(move || ForeignConnection::connect(&at, &options, HTTP2));
+    let connecting = on_a_thread(move || unstable::connect_foreign(&at, &options, HTTP2));
     let connection = connecting.await.map_err(ConnectError::Thread)??;
     let stream = ForeignStream::new(connection).map_err(|error| failed(&place, error))?;
     let info = ConnectInfo::of_foreign(&stream);

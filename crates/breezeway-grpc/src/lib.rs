@@ -38,7 +38,6 @@ mod connector;
 mod endpoint;
 mod error;
 #[cfg(feature = "fuzzing")]
-#[doc(hidden)]
 pub mod fuzzing;
 mod http2;
 mod incoming;

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use breezeway::unstable;
 use breezeway::{Address, ForeignConnection, ServeError, ServerOptions, SessionOptions};
 use breezeway_tokio::{ErrorCode, ForeignStream, Server, Stopper, Stream};
 use tokio::sync::mpsc;
@@ -63,8 +64,8 @@ where
             tracing::warn!(%error, "a connection is refused");
         }
     });
-    let max_streams = options.session_options().most_streams();
-    let limits = Limits { max_streams, drain_timeout: options.drain_time() };
+    let max_streams = unstable::max_streams(options.session_options());
+    let limits = Limits { max_streams, drain_timeout: unstable::drain_timeout(&options) };
     let server = Server::bind_with(address, options)?;
     let (address, stopper) = (server.address(), server.stopper());
     let call = Arc::new(call);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::error::BoxError;
 use breezeway::{Address, ServerOptions};
+use breezeway_tokio::unstable::is_draining;
 use bytes::Bytes;
 use http::{Request, Response};
 use tokio::sync::mpsc;
@@ -203,7 +204,7 @@ where
         let (stopper, limits) = (listening.stopper.clone(), listening.limits);
         let cut = async {
             stopper.ending().await;
-            match stopper.is_draining() {
+            match is_draining(&stopper) {
                 true => sleep(limits.drain_timeout).await,
                 false => pending().await,
             }

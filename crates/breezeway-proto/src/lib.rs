@@ -22,7 +22,6 @@ mod violation;
 mod window;
 
 #[cfg(feature = "fuzzing")]
-#[doc(hidden)]
 pub use connection::fuzzing;
 pub use entry::{Flags, Head, Kind, Parts, RawHead};
 pub use error_code::{ErrorCode, LONGEST_REASON};

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
+use breezeway::unstable::pooled_session;
 use breezeway::{CallError, ExclusiveSession, Message, Pool, PooledSession, Request};
 
 use crate::bytes::{INLINE, decode, decode_into, keep_buffer, take_buffer};
@@ -107,7 +108,7 @@ fn pooled<'c>(
     let Some(deadline) = options.deadline() else {
         return Ok((client.session()?, options.timeout));
     };
-    let session = client.session_before(deadline)?;
+    let session = pooled_session(client, deadline)?;
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(CallError::DeadlinePassed.into()) } else { Ok((session, Some(left))) }
 }

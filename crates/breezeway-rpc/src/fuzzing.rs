@@ -1,5 +1,5 @@
 //! Entry points for this project's own fuzz targets: services, and bytes of Thrift's framings, in
-//! one thread and without a socket. Not for programs.
+//! one thread and without a socket. **Nothing here keeps its form from one release to the next.**
 
 use breezeway::Handled;
 

@@ -66,7 +66,6 @@ mod channel;
 mod context;
 mod error;
 #[cfg(feature = "fuzzing")]
-#[doc(hidden)]
 pub mod fuzzing;
 #[cfg(feature = "tower")]
 pub mod governance;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use breezeway::unstable::reply_from;
 use breezeway::{Address, AddressError, Handled, Monitor, ServeError, ServerOptions, Stopper};
 
 use crate::RPC;
@@ -186,7 +187,7 @@ impl Exchange for Native<'_> {
 
     fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if self.call.is_some() {
-            self.handled = Some(breezeway::Call::reply_from(&mut self.call, bytes));
+            self.handled = Some(reply_from(&mut self.call, bytes));
         }
         Ok(())
     }

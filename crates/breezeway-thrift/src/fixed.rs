@@ -50,7 +50,6 @@ pub trait Fixed: Wire + Copy {
 }
 
 /// Implements the traits of values for a type that is [`Fixed`].
-#[doc(hidden)]
 #[macro_export]
 macro_rules! fixed_value {
     ($type:ty) => {

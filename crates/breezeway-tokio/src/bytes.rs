@@ -4,9 +4,10 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use breezeway::unstable::gather;
 use breezeway::{
     Address, AddressError, ErrorCode, MessageBytes, OwnedSpace, ServeError, ServerOptions,
-    StreamError, gather,
+    StreamError,
 };
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;

@@ -4,9 +4,9 @@ use std::future::{Future, poll_fn};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use breezeway::unstable;
 use breezeway::{
     Address, AddressError, CallError, Carrier, ClientError, ClientOptions, ConnectError, Message,
-    Reconnecting,
 };
 use tokio::sync::MutexGuard;
 use tokio::time::sleep;
@@ -118,7 +118,7 @@ impl Client {
     }
 
     pub(crate) fn call_timeout(&self) -> Option<Duration> {
-        self.0.options.call_time()
+        unstable::timeouts(self.0.options.session_options()).1
     }
 
     /// Calls `method` with a copy of `request`, and returns the reply. Dropping the future before
@@ -187,7 +187,7 @@ async fn connect(
     limit: Limit,
 ) -> Result<Session, ConnectError> {
     let left = limit.time_left().unwrap_or(Duration::MAX);
-    let mut reconnecting = Reconnecting::within(options.server_wait().min(left));
+    let mut reconnecting = unstable::reconnecting(options, left);
     loop {
         match Session::connect_with(address, options.session_options()).await {
             Err(error) => match reconnecting.pause_after(&error) {

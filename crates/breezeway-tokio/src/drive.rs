@@ -7,7 +7,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-use breezeway::{Carrier, ConnectError, Driver, Next, Unserved, shortage};
+use breezeway::unstable::{self, shortage};
+use breezeway::{Carrier, ConnectError, Driver, Next, Unserved};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -118,7 +119,7 @@ impl Drive {
 
     /// Returns true if messages are so rare that the driver does not spin.
     pub(crate) fn is_rare(&self) -> bool {
-        self.socket.get_ref().0.is_rare()
+        unstable::is_rare(&self.socket.get_ref().0)
     }
 
     fn set_awake(&mut self, is_awake: bool) {
@@ -250,8 +251,10 @@ impl Future for Driving {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         match self.0.step(cx) {
             // The runtime polls its sockets first.
-            Step::Again if self.0.driver().is_copying() => pin!(yield_now()).poll(cx),
-            Step::Again if self.0.wakes_in_order && is_alone() && self.0.driver().has_worked() => {
+            Step::Again if unstable::is_copying(self.0.driver()) => pin!(yield_now()).poll(cx),
+            Step::Again
+                if self.0.wakes_in_order && is_alone() && unstable::has_worked(self.0.driver()) =>
+            {
                 // The future of `block_on` may wait for an entry that has come. It runs once no
                 // task is ready, or after 61 polls; this driver's idle turns would be such polls.
                 pin!(yield_now()).poll(cx)

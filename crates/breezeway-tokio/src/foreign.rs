@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use breezeway::unstable::has_buffered;
 use breezeway::{Carrier, ForeignConnection, Peer};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
@@ -123,7 +124,7 @@ impl AsyncRead for ForeignStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let room = buffer.initialize_unfilled();
-        if self.connection.get_ref().0.has_buffered() {
+        if has_buffered(&self.connection.get_ref().0) {
             match self.connection.get_mut().0.read(room) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => return later(cx),

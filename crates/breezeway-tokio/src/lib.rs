@@ -57,6 +57,7 @@ mod space;
 mod stopper;
 mod stream;
 mod threads;
+pub mod unstable;
 
 pub use bytes::{ByteListener, ByteStream};
 pub use client::Client;
@@ -69,8 +70,6 @@ pub use session::Session;
 pub use space::{reserve, reserve_with_metadata};
 pub use stopper::Stopper;
 pub use stream::{ReceiveHalf, SendHalf, Stream};
-#[doc(hidden)]
-pub use threads::on_a_thread;
 
 pub use breezeway::{
     Address, AddressError, CallError, Carrier, ClientError, ClientOptions, ConnectError, ErrorCode,

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use breezeway::{CallLimit, Driver, ErrorCode, Incoming, OwnedCall, ServerSession, Slice};
+use breezeway::unstable::{self, CallLimit, Slice};
+use breezeway::{Driver, ErrorCode, Incoming, OwnedCall, ServerSession};
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::JoinSet;
 
@@ -282,7 +283,7 @@ where
                 Poll::Ready(Some(ended)) => note(&ended),
                 Poll::Ready(None) => return false,
                 Poll::Pending => {
-                    return !self.session.as_ref().is_none_or(ServerSession::has_drained);
+                    return !self.session.as_ref().is_none_or(unstable::has_drained);
                 }
             }
         }

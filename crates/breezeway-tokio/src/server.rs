@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use breezeway::{
-    Address, AddressError, Driver, ErrorCode, HandlerTimer, Monitor, OwnedCall, ServeError,
-    ServerOptions, ServerSession, SessionListener, describe,
-};
 #[cfg(feature = "spans")]
-use breezeway::{CallOf, CallSpan};
+use breezeway::unstable::CallSpan;
+use breezeway::unstable::{self, HandlerTimer};
+use breezeway::{
+    Address, AddressError, Driver, ErrorCode, Monitor, OwnedCall, ServeError, ServerOptions,
+    ServerSession, SessionListener, describe,
+};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::{JoinError, JoinSet};
@@ -49,8 +50,8 @@ impl Server {
         address: impl TryInto<Address, Error: Into<AddressError>>,
         options: ServerOptions,
     ) -> Result<Self, ServeError> {
-        options.validate_for_tasks()?;
-        let drain_timeout = options.drain_time();
+        unstable::validate_for_tasks(&options)?;
+        let drain_timeout = unstable::drain_timeout(&options);
         let listener = SessionListener::bind(address, options)?;
         Ok(Self { listener, stopper: Stopper::new(), drain_timeout })
     }
@@ -109,7 +110,7 @@ impl Server {
         #[cfg(feature = "spans")]
         let call = move |incoming: OwnedCall| spanned(incoming, &call);
         let call = move |incoming: OwnedCall| {
-            let timer = HandlerTimer::start(|| incoming.handler_times());
+            let timer = HandlerTimer::of(&incoming);
             let handling = call(incoming);
             async move {
                 drop(handling.await);
@@ -127,7 +128,7 @@ impl Server {
         G: Future<Output = ()> + Send + 'static,
     {
         let Self { listener, stopper, drain_timeout } = self;
-        let limit = listener.call_limit();
+        let limit = unstable::call_limit(&listener);
         let mut accepting = Accepting::new(listener)?;
         let (call, stream) = (Arc::new(call), Arc::new(stream));
         let mut stopped = pin!(stopper.stopped());
@@ -202,8 +203,7 @@ where
     C: Fn(OwnedCall) -> F,
     F: Future,
 {
-    let of = || CallOf { carrier: incoming.carrier(), times: incoming.handler_times() };
-    let span = CallSpan::of_server(incoming.method(), of);
+    let span = CallSpan::of_incoming(&incoming);
     let handling = span.enter(|| handler(incoming));
     async move {
         let mut handling = pin!(handling);

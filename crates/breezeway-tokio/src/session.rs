@@ -5,6 +5,8 @@ use std::os::fd::OwnedFd;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+#[cfg(feature = "spans")]
+use breezeway::unstable::call_span;
 use breezeway::{
     Address, AddressError, CallError, Carrier, ConnectError, Driver, Message, Peer, SessionOptions,
     StreamError, TrustedPeer, TrySendError,
@@ -153,7 +155,7 @@ impl Session {
         method: u32,
         call: impl Future<Output = Result<T, CallError>>,
     ) -> Result<T, CallError> {
-        let span = self.session.span(method);
+        let span = call_span(&self.session, method);
         let mut call = std::pin::pin!(call);
         let outcome = poll_fn(|cx| span.enter(|| call.as_mut().poll(cx))).await;
         span.end(&outcome);

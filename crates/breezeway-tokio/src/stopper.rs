@@ -79,8 +79,7 @@ impl Stopper {
     }
 
     /// Returns true if clients are sent to a successor.
-    #[doc(hidden)]
-    pub fn is_draining(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         self.shared.is_draining.load(Ordering::Acquire)
     }
 

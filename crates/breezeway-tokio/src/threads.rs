@@ -2,7 +2,8 @@
 
 use std::io;
 
-use breezeway::{ConnectError, shortage};
+use breezeway::ConnectError;
+use breezeway::unstable::shortage;
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 
 /// Maximum number of threads that connect at the same time. Further callers wait.
@@ -15,7 +16,6 @@ static CONNECTING: Semaphore = Semaphore::const_new(MOST_CONNECTING);
 /// # Errors
 ///
 /// Fails if no thread can be created, or if `work` panics.
-#[doc(hidden)]
 pub async fn on_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {

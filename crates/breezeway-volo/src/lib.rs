@@ -45,7 +45,6 @@ mod metadata;
 mod service;
 
 pub use breezeway_rpc::Method;
-#[doc(hidden)]
 pub use breezeway_rpc::thrift::Streaming;
 pub use client::{CallOver, Calls, Direct, Over};
 pub use error::UnknownMethod;

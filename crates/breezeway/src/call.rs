@@ -39,13 +39,6 @@ pub trait Handler: Send + Sync + 'static {
     /// Serves one call. The caller receives an error as its failure, unless the reply was sent
     /// before; for a one-way message the error is logged.
     fn handle(&self, call: Call<'_>) -> Handled;
-
-    /// Returns the limit that counts deferred calls.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn call_limit(&self) -> Option<&CallLimit> {
-        None
-    }
 }
 
 impl<F> Handler for F
@@ -244,11 +237,10 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Replies like [`Self::reply`] to a call that is taken out of `place`: for layers between this
-    /// crate and a handler. Fails if the place is empty.
-    #[doc(hidden)]
+    /// Replies like [`Self::reply`] to a call that is taken out of `place`. Fails if the place is
+    /// empty.
     #[inline]
-    pub fn reply_from(place: &mut Option<Self>, bytes: &[u8]) -> Handled {
+    pub(crate) fn reply_from(place: &mut Option<Self>, bytes: &[u8]) -> Handled {
         let handled = match &mut place.as_mut().ok_or(PRESENT)?.0 {
             Here(serving) => replied(serving.reply(Body::Bytes(bytes))),
             Offloaded(elsewhere) => replied(elsewhere.take().reply(bytes)),
@@ -348,7 +340,7 @@ impl<'c> Call<'c> {
     /// Fails on a socket if a large request must be copied and memory is lacking.
     pub fn defer(self) -> io::Result<(OwnedCall, Replied)> {
         let (limit, call) = match self.0 {
-            Here(serving) => (serving.limit, serving.defer()?),
+            Here(serving) => (serving.terms.call_limit.as_ref(), serving.defer()?),
             Offloaded(elsewhere) => (elsewhere.limit, elsewhere.take()),
         };
         Ok((call.deferred(limit.map(CallLimit::begin)), Replied(())))

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Limit on calls in flight. Clones share the count.
-#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct CallLimit(Arc<Inner>);
 
@@ -21,7 +20,6 @@ struct Inner {
 }
 
 /// A call in flight, until it is dropped.
-#[doc(hidden)]
 #[derive(Debug)]
 pub struct CallInFlight(#[expect(dead_code, reason = "held to be counted")] Arc<()>);
 

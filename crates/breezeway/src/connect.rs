@@ -78,8 +78,7 @@ pub(crate) fn connect(
 impl ForeignConnection {
     /// Connects to a server of another protocol, whose name TLS announces (ALPN) if it has one.
     /// Takes at most the handshake timeout.
-    #[doc(hidden)]
-    pub fn connect(
+    pub(crate) fn connect(
         place: &Place,
         options: &SessionOptions,
         protocol: &[u8],

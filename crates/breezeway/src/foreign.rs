@@ -83,8 +83,7 @@ impl ForeignConnection {
 
     /// Returns true if a read may return bytes that no event of the socket reports. The caller must
     /// read them before it waits for the socket.
-    #[doc(hidden)]
-    pub fn has_buffered(&self) -> bool {
+    pub(crate) fn has_buffered(&self) -> bool {
         let within = match &self.wire {
             Some(Wire::Tls(tls)) => tls.has_buffered(),
             _ => false,

@@ -1,5 +1,5 @@
 //! Entry points for this project's own fuzz targets: ends of sessions in one thread, on either
-//! carrier. Not for programs.
+//! carrier. **Nothing here keeps its form from one release to the next.**
 
 use std::os::fd::OwnedFd;
 
@@ -30,5 +30,5 @@ pub fn server(
 
 /// Serves a call as a worker of a server does.
 pub fn serve(call: OwnedCall, handler: &impl Handler) {
-    offload::serve(call, handler);
+    offload::serve(call, handler, None);
 }

@@ -8,6 +8,8 @@ use std::cell::Cell;
 use breezeway_os::clock;
 use breezeway_shm::statistics::HandlerTimes;
 
+use crate::session::OwnedCall;
+
 #[cfg(feature = "metrics")]
 pub(crate) use export::record;
 
@@ -20,7 +22,6 @@ thread_local! {
 }
 
 /// Times a handler, if its call is one of the timed ones.
-#[doc(hidden)]
 #[derive(Debug)]
 pub struct HandlerTimer(Option<Running>);
 
@@ -32,10 +33,16 @@ struct Running {
 }
 
 impl HandlerTimer {
-    /// Starts a handler of a call of the session with these times.
+    /// Starts the handler of a call.
     #[inline]
     #[must_use]
-    pub fn start(times: impl FnOnce() -> Option<HandlerTimes>) -> Self {
+    pub fn of(call: &OwnedCall) -> Self {
+        Self::start(|| call.handler_times())
+    }
+
+    /// Starts a handler of a call of the session with these times.
+    #[inline]
+    pub(crate) fn start(times: impl FnOnce() -> Option<HandlerTimes>) -> Self {
         let calls = CALLS.get().wrapping_add(1);
         if calls < ONE_IN {
             CALLS.set(calls);

@@ -77,7 +77,6 @@ mod error;
 mod exclusive;
 mod foreign;
 #[cfg(feature = "fuzzing")]
-#[doc(hidden)]
 pub mod fuzzing;
 mod hand_over;
 mod handler_timer;
@@ -112,9 +111,6 @@ mod wake;
 mod worker;
 
 pub use address::{Address, AddressError, Place};
-/// For the crates on top.
-#[doc(hidden)]
-pub use breezeway_os::shortage;
 pub use breezeway_os::{Identity, NotAStreamSocket, Peer, TrustedPeer, WaitPolicy, inherited};
 #[doc(inline)]
 pub use breezeway_proto::connection::{MetadataError, Window};
@@ -127,12 +123,8 @@ pub use breezeway_proto::{CallViolation, ErrorCode, StreamViolation};
 #[doc(inline)]
 pub use breezeway_shm::statistics::{Record as SessionStats, Totals};
 pub use breezeway_shm::{ForeignBytes, ForeignReader, PayloadMemory};
-#[doc(hidden)]
-pub use bytes::gather;
 pub use bytes::{ByteStream, MessageBytes};
 pub use call::{Call, Handled, Handler, HandlerError, Replied, ReplySpace};
-#[doc(hidden)]
-pub use call_limit::{CallInFlight, CallLimit};
 pub use carrier::Carrier;
 #[cfg(feature = "tls")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
@@ -146,14 +138,10 @@ pub use error::{
 pub use exclusive::{Batch, ExclusiveSession, Reply, RequestSpace};
 pub use foreign::ForeignConnection;
 pub use hand_over::TakeOverError;
-#[doc(hidden)]
-pub use handler_timer::HandlerTimer;
 pub use message::Message;
 pub use options::{ClientOptions, ServerOptions, SessionOptions};
 pub use pool::{Pool, PoolReply, PooledSession};
 pub use presence::SessionId;
-#[doc(hidden)]
-pub use reconnect::Reconnecting;
 pub use request::Request;
 pub use served::ExclusiveServerSession;
 pub use server::{Monitor, Server, ServerStats, SessionListener, Stopper};
@@ -161,10 +149,6 @@ pub use session::{
     Driver, Incoming, Next, OwnedCall, OwnedSpace, PendingCall, ReceiveHalf, SendHalf,
     ServerSession, Session, Stream, StreamOpener,
 };
-#[doc(hidden)]
-pub use slice::Slice;
-#[doc(hidden)]
-pub use spans::{CallOf, CallSpan};
 pub use try_send::TrySendError;
 pub use unserved::Unserved;
 pub use violation::{MemoryViolation, Violation};

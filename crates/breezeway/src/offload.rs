@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use breezeway_proto::ErrorCode;
 
 use crate::call::{Call, Elsewhere, Handled, Handler};
+use crate::call_limit::CallLimit;
 use crate::error::describe;
 use crate::presence::SessionId;
 use crate::reasons::panic_message;
@@ -100,15 +101,16 @@ impl Queue {
     /// Serves calls until the queue is closed.
     pub(crate) fn serve(&self, handler: &impl Handler) {
         while let Some(call) = self.next() {
-            serve(call, handler);
+            serve(call, handler, None);
         }
     }
 }
 
-/// Calls the handler, and fails the call if the handler has not replied.
-pub(crate) fn serve(call: OwnedCall, handler: &impl Handler) {
+/// Calls the handler, and fails the call if the handler has not replied. `limit` counts the call if
+/// the handler defers it.
+pub(crate) fn serve(call: OwnedCall, handler: &impl Handler, limit: Option<&CallLimit>) {
     let mut place = Some(call);
-    let mut elsewhere = Elsewhere { place: &mut place, limit: handler.call_limit() };
+    let mut elsewhere = Elsewhere { place: &mut place, limit };
     let call = Call::offloaded(&mut elsewhere);
     // The handler sees only the call, and after a panic only its place is used.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -198,7 +200,7 @@ mod tests {
     }
 
     fn outcome_of(handler: impl Handler) -> (ErrorCode, String) {
-        outcome(|call| serve(call, &handler))
+        outcome(|call| serve(call, &handler, None))
     }
 
     #[test]

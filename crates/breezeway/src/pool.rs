@@ -149,14 +149,10 @@ impl Pool {
         self.session_until(Deadline::from(self.options.session.call_timeout))
     }
 
-    /// Takes a session like [`session`](Self::session), but waits, also for a connection, until
-    /// `until` at most.
-    #[doc(hidden)]
-    pub fn session_before(&self, until: Instant) -> Result<PooledSession<'_>, ClientError> {
-        self.session_until(Deadline::at(until))
-    }
-
-    fn session_until(&self, deadline: Deadline) -> Result<PooledSession<'_>, ClientError> {
+    pub(crate) fn session_until(
+        &self,
+        deadline: Deadline,
+    ) -> Result<PooledSession<'_>, ClientError> {
         let mut pool = self.lock();
         let mut has_waited = false;
         loop {

@@ -24,11 +24,6 @@ impl Reconnecting {
         Self { until: Deadline::after(time).min(deadline), pause: SHORTEST }
     }
 
-    /// Creates pauses for at most `time`.
-    pub fn within(time: Duration) -> Self {
-        Self::new(time, Deadline::NEVER)
-    }
-
     /// Returns the pause before the next attempt, or None if an attempt is of no use after this
     /// failure or the time is over.
     pub fn pause_after(&mut self, error: &ConnectError) -> Option<Duration> {
@@ -70,7 +65,7 @@ mod tests {
     #[test]
     fn pauses_grow_to_the_longest_and_are_cut_by_up_to_half() {
         let absent = ConnectError::NoSocket("/nowhere".into());
-        let mut reconnecting = Reconnecting::within(Duration::from_secs(3600));
+        let mut reconnecting = Reconnecting::new(Duration::from_secs(3600), Deadline::NEVER);
         let mut base = SHORTEST;
         let mut differ = false;
         for _ in 0..20 {
@@ -84,10 +79,10 @@ mod tests {
 
     #[test]
     fn permanent_error_or_no_time_left_is_not_retried() {
-        let mut reconnecting = Reconnecting::within(Duration::from_secs(3600));
+        let mut reconnecting = Reconnecting::new(Duration::from_secs(3600), Deadline::NEVER);
         let error = ConnectError::Permission("/there".into());
         assert_eq!(reconnecting.pause_after(&error), None);
-        let mut reconnecting = Reconnecting::within(Duration::ZERO);
+        let mut reconnecting = Reconnecting::new(Duration::ZERO, Deadline::NEVER);
         assert_eq!(reconnecting.pause_after(&ConnectError::NoSocket("/nowhere".into())), None);
     }
 }

@@ -10,6 +10,7 @@ use breezeway_shm::Want;
 use rustix::event::PollFlags;
 
 use crate::call::Handler;
+use crate::call_limit::CallLimit;
 use crate::carrier::stream::SHORTAGE_PATIENCE;
 use crate::carrier::{Carrier, Notice};
 use crate::error::{ConnectError, HandshakeError, SessionError, describe};
@@ -121,6 +122,11 @@ impl ExclusiveServerSession {
         if let Place::Shared(_) = &self.place {
             self.place.driver().set_reply_timeout(timeout);
         }
+    }
+
+    /// Sets the limit that counts deferred calls.
+    pub(crate) fn set_call_limit(&mut self, limit: CallLimit) {
+        self.terms.call_limit = Some(limit);
     }
 
     /// Sets the descriptor that reports the exit of the client's process, also if a forked child of

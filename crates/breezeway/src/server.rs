@@ -180,8 +180,7 @@ impl Server {
     }
 
     /// Sets a function that is called once all threads and descriptors for serving exist.
-    #[doc(hidden)]
-    pub fn on_start(mut self, started: impl FnOnce() + Send + 'static) -> Self {
+    pub(crate) fn on_start(mut self, started: impl FnOnce() + Send + 'static) -> Self {
         self.on_start = Some(Box::new(started));
         self
     }
@@ -251,9 +250,14 @@ impl Server {
                 tracing::info!(%address, "server started");
                 let placement = Placement::new(inboxes.len());
                 let reply_timeout = options.reply_timeout;
-                let waiting = options.session.waiting();
-                let workers =
-                    Workers { inboxes: &inboxes, placement, reply_timeout, waiting, streams };
+                let workers = Workers {
+                    inboxes: &inboxes,
+                    placement,
+                    reply_timeout,
+                    waiting: options.session.waiting(),
+                    call_limit: monitor.call_limit().clone(),
+                    streams,
+                };
                 let acceptor =
                     acceptor.insert(Acceptor::new(listening, options, workers, monitor)?);
                 acceptor.watch_stopper(&stopper.notifier)?;
@@ -309,6 +313,7 @@ struct Workers<'i> {
     placement: Placement,
     reply_timeout: Duration,
     waiting: Waiting,
+    call_limit: CallLimit,
     /// The threads that serve streams, if the server has a stream handler.
     streams: Option<Arc<StreamThreads>>,
 }
@@ -328,6 +333,7 @@ impl Workers<'_> {
         };
         session.watch_exit(exit);
         session.set_reply_timeout(self.reply_timeout);
+        session.set_call_limit(self.call_limit.clone());
         match trusted {
             Some(proof) => session.trusting(proof),
             None => session,

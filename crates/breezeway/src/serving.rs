@@ -12,7 +12,6 @@ use breezeway_proto::{ErrorCode, Head, LONGEST_REASON, time_left};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{ForeignBytes, SendError};
 
-use crate::call_limit::CallLimit;
 use crate::carrier::Body;
 use crate::error::{ReplyError, SegmentError, SessionError};
 use crate::link::{Flush, Link, OwnedBody};
@@ -32,8 +31,6 @@ pub(crate) struct Serving<'c> {
     /// Set once the call is replied to, or was deferred.
     pub(crate) replied: &'c mut bool,
     pub(crate) request: Request,
-    /// Limit on deferred calls.
-    pub(crate) limit: Option<&'c CallLimit>,
 }
 
 impl Serving<'_> {

@@ -330,9 +330,8 @@ impl Session {
     }
 
     /// Returns the span of a call that begins.
-    #[doc(hidden)]
     #[inline(always)]
-    pub fn span(&self, method: u32) -> CallSpan {
+    pub(crate) fn span(&self, method: u32) -> CallSpan {
         let shared = &self.handle.shared;
         let of = || CallOf { carrier: shared.carrier, times: shared.handler_times };
         CallSpan::of_client(method, of)

@@ -10,13 +10,13 @@ use breezeway_shm::statistics::HandlerTimes;
 use crate::carrier::Carrier;
 
 /// The session of a call.
-#[doc(hidden)]
 #[derive(Debug)]
-pub struct CallOf {
+#[cfg_attr(not(feature = "spans"), expect(dead_code, reason = "spans alone read it"))]
+pub(crate) struct CallOf {
     /// Carrier of the session.
-    pub carrier: Carrier,
+    pub(crate) carrier: Carrier,
     /// Times of the session's handlers, which hold its number.
-    pub times: Option<HandlerTimes>,
+    pub(crate) times: Option<HandlerTimes>,
 }
 
 #[cfg(feature = "spans")]
@@ -24,9 +24,9 @@ mod enabled {
     use std::fmt::Display;
 
     use super::CallOf;
+    use crate::session::OwnedCall;
 
     /// The span of one call.
-    #[doc(hidden)]
     #[derive(Debug)]
     pub struct CallSpan {
         span: tracing::Span,
@@ -59,14 +59,19 @@ mod enabled {
 
     impl CallSpan {
         /// Creates the span of a call that is made.
-        #[must_use]
-        pub fn of_client(method: u32, of: impl FnOnce() -> CallOf) -> Self {
+        pub(crate) fn of_client(method: u32, of: impl FnOnce() -> CallOf) -> Self {
             span_of!("client", method, of)
         }
 
-        /// Creates the span of a call that is served.
+        /// Creates the span of a call that is served in a task.
         #[must_use]
-        pub fn of_server(method: u32, of: impl FnOnce() -> CallOf) -> Self {
+        pub fn of_incoming(call: &OwnedCall) -> Self {
+            let of = || CallOf { carrier: call.carrier(), times: call.handler_times() };
+            Self::of_server(call.method(), of)
+        }
+
+        /// Creates the span of a call that is served.
+        pub(crate) fn of_server(method: u32, of: impl FnOnce() -> CallOf) -> Self {
             span_of!("server", method, of)
         }
 
@@ -112,15 +117,13 @@ mod disabled {
     use super::CallOf;
 
     /// A span without the feature: no state.
-    #[doc(hidden)]
     #[derive(Debug)]
     pub struct CallSpan;
 
     impl CallSpan {
         /// Creates the span of a call that is made.
         #[inline(always)]
-        #[must_use]
-        pub fn of_client(_: u32, _: impl FnOnce() -> CallOf) -> Self {
+        pub(crate) fn of_client(_: u32, _: impl FnOnce() -> CallOf) -> Self {
             Self
         }
 

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use breezeway_tokio::Stopper;
+use breezeway_tokio::unstable::is_draining;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Frame, SizeHint};
@@ -71,7 +72,7 @@ pub(crate) async fn serve<S, B>(
     drop(early);
     // Connections of sessions that existed when the successor came: their clients are notified a
     // little later, because a connection that ends at its beginning fails a call.
-    if stopper.is_draining() {
+    if is_draining(stopper) {
         let late = watch::Sender::new(());
         take_until(sleep(LATE), &mut connections, &mut tasks, serve_until(&late)).await;
     }

@@ -1,5 +1,6 @@
 //! Runs the core against arbitrary entries of a peer, beside a count of the content that it may
-//! keep of them and of the messages that it may send.
+//! keep of them and of the messages that it may send. **Nothing here keeps its form from one
+//! release to the next.**
 
 use std::cell::Cell;
 use std::collections::HashMap;

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use breezeway::unstable::timeouts;
 use breezeway::{CallError, ConnectError};
 use breezeway_tokio::Session;
 
@@ -40,7 +41,7 @@ impl Line {
         client.connect().await?;
         if has_hung {
             // The same limit as for the hello of a session.
-            let (time, _) = to.options.timeouts();
+            let (time, _) = timeouts(&to.options);
             answers(&client, time).await?;
         }
         Ok(Self::Thrift(Arc::new(client)))

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use breezeway::unstable::connect_foreign;
 use breezeway::{CallError, ForeignConnection, Place, SessionOptions};
 use breezeway_os::{Deadline, connect};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -60,7 +61,7 @@ impl Socket {
     ) -> Result<Self, Error> {
         let timeout = time_left(deadline)?.map_or(timeout, |left| left.min(timeout));
         let options = options.clone().handshake_timeout(timeout);
-        let connection = ForeignConnection::connect(place, &options, UNNAMED)?;
+        let connection = connect_foreign(place, &options, UNNAMED)?;
         Self::within_tls(connection).map_err(|error| Error::Connecting(place.clone().into(), error))
     }
 

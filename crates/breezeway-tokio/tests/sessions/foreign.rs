@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use breezeway::unstable::connect_foreign;
 use breezeway_tokio::{
-    Address, Carrier, ForeignConnection, ForeignStream, Server, ServerOptions, Session,
-    SessionOptions,
+    Address, Carrier, ForeignStream, Server, ServerOptions, Session, SessionOptions,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
@@ -23,7 +23,7 @@ async fn connect(address: &Address) -> Box<dyn ByteStream> {
         "tcp" => Box::new(TcpStream::connect(place).await.unwrap()),
         "tls" => {
             let place = address.places()[0].clone();
-            let connect = move || ForeignConnection::connect(&place, &SessionOptions::new(), b"h2");
+            let connect = move || connect_foreign(&place, &SessionOptions::new(), b"h2");
             let connection = tokio::task::spawn_blocking(connect).await.unwrap().unwrap();
             Box::new(ForeignStream::new(connection).unwrap())
         }

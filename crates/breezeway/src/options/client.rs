@@ -69,22 +69,9 @@ impl ClientOptions {
         self
     }
 
-    /// Returns the options of each session.
-    #[doc(hidden)]
+    /// Returns the options of each session, as set by [`Self::session`].
     pub fn session_options(&self) -> &SessionOptions {
         &self.session
-    }
-
-    /// Returns the time to wait for a server.
-    #[doc(hidden)]
-    pub fn server_wait(&self) -> Duration {
-        self.wait_for_server
-    }
-
-    /// Returns the time that a call may take.
-    #[doc(hidden)]
-    pub fn call_time(&self) -> Option<Duration> {
-        self.session.call_timeout
     }
 
     /// Checks that all values are in their ranges.

@@ -157,12 +157,6 @@ impl ServerOptions {
         self
     }
 
-    /// Returns the limit on the time that a stopped or succeeded server continues.
-    #[doc(hidden)]
-    pub fn drain_time(&self) -> Duration {
-        self.drain_timeout
-    }
-
     /// Sets the limit on sessions, 1..=1000000; a further client is refused with the reason.
     /// Connections of [another protocol](Self::on_foreign_connection) count as sessions. Default
     /// 4096.
@@ -303,13 +297,6 @@ impl ServerOptions {
     ) -> Self {
         self.foreign = Some(ForeignProtocol::new(handler));
         self
-    }
-
-    /// Refuses threads that run handlers, for servers whose handlers are tasks.
-    #[doc(hidden)]
-    pub fn validate_for_tasks(&self) -> Result<(), OptionError> {
-        let allowed = "0 under tokio: let slow handlers use spawn_blocking";
-        OptionError::check("offload", self.offload, 0..=0, allowed)
     }
 
     /// Checks that all values are in their ranges.

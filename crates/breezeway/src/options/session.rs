@@ -54,7 +54,7 @@ pub struct SessionOptions {
     pub(crate) handshake_timeout: Duration,
     pub(crate) call_timeout: Option<Duration>,
     stream_window: Window,
-    max_streams: u16,
+    pub(crate) max_streams: u16,
     max_metadata: u32,
     service: u16,
     pub(crate) trust: TrustPolicy,
@@ -181,13 +181,6 @@ impl SessionOptions {
     pub fn call_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.call_timeout = timeout;
         self
-    }
-
-    /// Returns the limits on the time to connect and on the time of a call, for clients of other
-    /// protocols.
-    #[doc(hidden)]
-    pub fn timeouts(&self) -> (Duration, Option<Duration>) {
-        (self.handshake_timeout, self.call_timeout)
     }
 
     /// Sets the window of each stream: the messages, 1 to 2³² − 1, and bytes, 1 to 2⁶³ − 1, that
@@ -345,12 +338,6 @@ impl SessionOptions {
             Some(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
             None => cpu::last_cache().map_or(USUAL_IN_FLIGHT, |bytes| bytes / 4),
         }
-    }
-
-    /// Returns the limit on open streams of the peer.
-    #[doc(hidden)]
-    pub fn most_streams(&self) -> u16 {
-        self.max_streams
     }
 
     /// Returns options for an end that serves or makes plain calls only: no streams, no metadata.

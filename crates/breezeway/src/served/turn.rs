@@ -88,7 +88,7 @@ impl ExclusiveServerSession {
         match (incoming, &self.streams) {
             (Incoming::Call(call), _) => {
                 let len = call.message().len();
-                offload::serve(call, handler);
+                offload::serve(call, handler, self.terms.call_limit.as_ref());
                 return len;
             }
             (Incoming::Stream(method, stream), Some((threads, share))) => {
@@ -199,7 +199,6 @@ impl ExclusiveServerSession {
             // Rebuilt from the entry, for the same reason.
             let request = Request::of(session.place.link().head());
             let mut serving = session.serving(request, replied);
-            serving.limit = handler.call_limit();
             match handler.handle(Call::here(&mut serving)) {
                 Ok(_) => {}
                 Err(error) => **failure = Some(Failure::of(error)),
@@ -225,7 +224,7 @@ impl ExclusiveServerSession {
         request: Request,
         replied: &'c mut bool,
     ) -> Serving<'c> {
-        Serving { place: &mut self.place, terms: &self.terms, replied, request, limit: None }
+        Serving { place: &mut self.place, terms: &self.terms, replied, request }
     }
 
     /// Handles a handler that failed or panicked.

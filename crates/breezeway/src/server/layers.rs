@@ -22,11 +22,6 @@ impl<H: Handler> Handler for Limited<H> {
         }
         self.0.handle(call)
     }
-
-    #[inline(always)]
-    fn call_limit(&self) -> Option<&CallLimit> {
-        Some(&self.1)
-    }
 }
 
 /// A server's handler, timed.

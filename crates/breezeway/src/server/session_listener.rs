@@ -64,8 +64,7 @@ impl SessionListener {
     }
 
     /// Returns the limit on the calls in flight of all its sessions.
-    #[doc(hidden)]
-    pub fn call_limit(&self) -> CallLimit {
+    pub(crate) fn call_limit(&self) -> CallLimit {
         self.monitor.call_limit().clone()
     }
 

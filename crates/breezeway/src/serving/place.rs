@@ -9,6 +9,7 @@ use breezeway_proto::ending::Ending;
 use breezeway_proto::throttle::Throttle;
 
 use super::TurnWaker;
+use crate::call_limit::CallLimit;
 use crate::carrier::Carrier;
 use crate::error::CallError;
 use crate::handshake::Agreed;
@@ -28,6 +29,8 @@ pub(crate) struct Terms {
     pub(crate) waiting: Waiting,
     /// Time that a reply waits for memory; `None` for the default.
     pub(crate) reply_timeout: Option<Duration>,
+    /// Limit on the deferred calls of all sessions of the server; `None` outside of a server.
+    pub(crate) call_limit: Option<CallLimit>,
     /// The worker that serves the session; `None` where a thread serves it alone.
     pub(crate) worker: Option<Arc<TurnWaker>>,
 }
@@ -42,6 +45,7 @@ impl Terms {
             service: agreed.service,
             waiting,
             reply_timeout: None,
+            call_limit: None,
             worker: None,
         }
     }

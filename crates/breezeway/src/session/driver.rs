@@ -234,22 +234,19 @@ impl Driver {
     }
 
     /// Returns true if the last turn of [`Self::advance`] found something.
-    #[doc(hidden)]
-    pub fn has_worked(&self) -> bool {
+    pub(crate) fn has_worked(&self) -> bool {
         self.spinning.idle == 0
     }
 
     /// Returns true if messages are so rare that the turn after one that found something finds
     /// nothing.
-    #[doc(hidden)]
-    pub fn is_rare(&self) -> bool {
+    pub(crate) fn is_rare(&self) -> bool {
         self.spinning.spinner.is_rare()
     }
 
     /// Returns true if the next turn copies a piece of a large reply, which takes some time: the
     /// loop serves other sockets before it.
-    #[doc(hidden)]
-    pub fn is_copying(&self) -> bool {
+    pub(crate) fn is_copying(&self) -> bool {
         self.is_copying
     }
 

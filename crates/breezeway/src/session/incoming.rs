@@ -238,8 +238,7 @@ impl ServerSession {
     }
 
     /// Returns true once the session has [drained](Self::drain).
-    #[doc(hidden)]
-    pub fn has_drained(&self) -> bool {
+    pub(crate) fn has_drained(&self) -> bool {
         self.handle.shared.with(|state| {
             state.step_drain();
             state.connection.ending.has_drained()

@@ -89,8 +89,7 @@ impl OwnedCall {
     }
 
     /// Returns the counters of its session's handlers.
-    #[doc(hidden)]
-    pub fn handler_times(&self) -> Option<HandlerTimes> {
+    pub(crate) fn handler_times(&self) -> Option<HandlerTimes> {
         self.shared.handler_times
     }
 

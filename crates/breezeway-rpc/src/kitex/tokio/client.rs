@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use breezeway::{
-    Address, CallError, Carrier, ConnectError, ForeignConnection, Place, SessionOptions,
-};
+use breezeway::unstable;
+use breezeway::{Address, CallError, Carrier, ConnectError, Place, SessionOptions};
 use breezeway_os::Deadline;
-use breezeway_tokio::{ForeignStream, on_a_thread};
+use breezeway_tokio::ForeignStream;
+use breezeway_tokio::unstable::on_a_thread;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
@@ -117,7 +117,7 @@ impl AsyncThriftClient {
         framing: ThriftFraming,
         options: SessionOptions,
     ) -> Self {
-        let (timeout, call_timeout) = options.timeouts();
+        let (timeout, call_timeout) = unstable::timeouts(&options);
         let route = Route::Sockets(Reach { address, timeout, options });
         Self { call_timeout, ..Self::by(route, framing) }
     }
@@ -306,7 +306,7 @@ impl Socket {
     /// Connects on a thread, because it blocks for a moment.
     async fn connect_within_tls(place: Place, options: SessionOptions) -> Result<Self, Error> {
         let address = place.clone().into();
-        let connecting = on_a_thread(move || ForeignConnection::connect(&place, &options, UNNAMED));
+        let connecting = on_a_thread(move || unstable::connect_foreign(&place, &options, UNNAMED));
         let connection = connecting.await.map_err(ConnectError::Thread)??;
         let stream = ForeignStream::new(connection);
         Ok(Self::Tls(stream.map_err(|error| Error::Connecting(address, error))?))

@@ -3,6 +3,7 @@
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
+use breezeway::unstable::reply_from;
 use breezeway::{Call, CallError, ErrorCode, Server, ServerOptions, WaitPolicy};
 
 use crate::support::content::message;
@@ -77,9 +78,9 @@ fn reply_from_answers_once_here_and_offloaded() {
             server.serve(move |call: Call<'_>| {
                 let request = call.request().to_vec();
                 let mut place = Some(call);
-                let replied = Call::reply_from(&mut place, &request);
+                let replied = reply_from(&mut place, &request);
                 assert!(place.is_none());
-                let second = Call::reply_from(&mut place, b"again").map(drop);
+                let second = reply_from(&mut place, b"again").map(drop);
                 tell.lock().unwrap().send(second.map_err(|error| error.to_string())).unwrap();
                 replied
             })

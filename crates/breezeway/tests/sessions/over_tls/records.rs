@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use breezeway::unstable::connect_foreign;
 use breezeway::{
     Address, CallError, Carrier, ExclusiveSession, ForeignConnection, ServerOptions, Tls,
 };
@@ -109,7 +110,7 @@ fn use_a_stream_in_a_forked_child(settings: &Settings) {
     let root: PathBuf = settings.get("root");
     let address: Address = settings.get("address");
     let options = session(Tls::new().roots(root).unwrap());
-    let connection = ForeignConnection::connect(&address.places()[0], &options, b"h2").unwrap();
+    let connection = connect_foreign(&address.places()[0], &options, b"h2").unwrap();
     let mut kept = Some(connection);
     kept.as_mut().unwrap().write_all(PREFACE).unwrap();
     let outcome = in_forked_child(|| {
