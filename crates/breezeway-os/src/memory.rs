@@ -126,6 +126,18 @@ pub fn reserve(to: &mut Vec<u8>, additional: usize) -> Result<(), SegmentError> 
     to.try_reserve_exact(additional).map_err(|_| SegmentError::Private { size: wanted })
 }
 
+/// Returns a copy of `bytes`.
+///
+/// # Errors
+///
+/// Those of [`reserve`].
+pub fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, SegmentError> {
+    let mut copy = Vec::new();
+    reserve(&mut copy, bytes.len())?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
+
 /// Returns `len` zero bytes, whose pages the kernel provides when they are first written.
 ///
 /// # Errors

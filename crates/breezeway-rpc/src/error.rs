@@ -1,12 +1,12 @@
 //! Errors of a call, except for exceptions that the IDL declares.
 
+use std::fmt;
 use std::io;
 
 use breezeway::{
     Address, CallError, ClientError, ConnectError, ErrorCode, ErrorKind, HandshakeError,
     StreamError, TlsError, describe,
 };
-use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::advice;
 
 use crate::business::BusinessError;
@@ -197,7 +197,7 @@ impl Error {
     }
 
     /// Converts an out-of-memory error of a message: the result names the limit.
-    pub(crate) fn memory(error: SegmentError) -> Self {
+    pub(crate) fn memory(error: impl fmt::Display) -> Self {
         Self::new(ExceptionKind::INTERNAL_ERROR, error.to_string())
     }
 

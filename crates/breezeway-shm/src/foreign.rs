@@ -13,7 +13,6 @@ use std::ops::{Bound, RangeBounds};
 
 use breezeway_os::copy::{self, LINE, WIDE_FROM, copy_from_foreign, stream_from_foreign};
 use breezeway_os::memory;
-use breezeway_os::segment::SegmentError;
 
 const PAGE: usize = 4096;
 
@@ -174,10 +173,12 @@ impl<'a> ForeignBytes<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`memory::reserve`].
-    pub fn try_to_vec(&self) -> Result<Vec<u8>, SegmentError> {
+    /// [`io::ErrorKind::OutOfMemory`] if the memory cgroup or the allocator has no room for them,
+    /// where [`to_vec`](Self::to_vec) would end the process.
+    pub fn try_to_vec(&self) -> io::Result<Vec<u8>> {
         let mut copy = Vec::new();
-        memory::reserve(&mut copy, self.len)?;
+        let reserved = memory::reserve(&mut copy, self.len);
+        reserved.map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
         self.append_to(&mut copy);
         Ok(copy)
     }
@@ -365,6 +366,16 @@ mod tests {
     #[should_panic(expected = "copy of 3 bytes into 2")]
     fn a_copy_into_another_length_panics() {
         changing(b"abc").copy_to(&mut [0; 2]);
+    }
+
+    #[test]
+    fn copy_without_room_is_out_of_memory_with_size() {
+        let len = isize::MAX as usize;
+        // SAFETY: no byte is read, because the copy finds no room.
+        let bytes = unsafe { ForeignBytes::lent(b"".as_ptr(), len, false) };
+        let error = bytes.try_to_vec().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+        assert!(error.to_string().contains(&len.to_string()), "{error}");
     }
 
     #[test]

@@ -7,10 +7,11 @@ use std::io;
 use std::time::Duration;
 
 use breezeway_os::Deadline;
+use breezeway_os::memory::copy_of;
 use breezeway_proto::validate::Request;
 use breezeway_proto::{ErrorCode, Head, LONGEST_REASON, time_left};
+use breezeway_shm::SendError;
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{ForeignBytes, SendError};
 
 use crate::carrier::Body;
 use crate::error::{ReplyError, SegmentError, SessionError};
@@ -75,10 +76,7 @@ impl Serving<'_> {
         }
         let body = match body {
             Body::Bytes(bytes) => OwnedBody::Private(
-                ForeignBytes::stable(bytes)
-                    .try_to_vec()
-                    .map_err(SegmentError)
-                    .map_err(ReplyError::Segment)?,
+                copy_of(bytes).map_err(SegmentError).map_err(ReplyError::Segment)?,
             ),
             Body::Received => OwnedBody::Received(Message::plain(self.link_mut().detach())),
             Body::Space => return Err(ReplyError::of_send(error)),

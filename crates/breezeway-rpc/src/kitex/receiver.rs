@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use breezeway::ForeignBytes;
 use breezeway_os::memory;
 use breezeway_os::segment::SegmentError;
 
@@ -157,7 +156,7 @@ impl Receiver {
             return Ok(None);
         };
         let StreamFrame { kind, header, payload, rest } = frame;
-        let (payload, end) = (ForeignBytes::stable(payload).try_to_vec()?, came.len() - rest.len());
+        let (payload, end) = (memory::copy_of(payload)?, came.len() - rest.len());
         self.came.start += end;
         if self.came.is_empty() {
             self.came = 0..0;
@@ -176,7 +175,7 @@ impl Receiver {
             self.bytes.truncate(count);
             std::mem::take(&mut self.bytes)
         } else {
-            ForeignBytes::stable(&self.bytes[first.clone()]).try_to_vec()?
+            memory::copy_of(&self.bytes[first.clone()])?
         };
         self.came.start = first.end;
         if is_last {
