@@ -62,11 +62,6 @@ pub async fn connect(address: impl AsRef<str>) -> Result<Channel, Error> {
     Endpoint::new(address)?.connect().await
 }
 
-/// Connects like [`connect`], for tonic's own channel: in HTTP/2 only, over any carrier.
-pub async fn http2_channel(address: impl AsRef<str>) -> Result<tonic::transport::Channel, Error> {
-    Endpoint::new(address)?.connect_http2().await
-}
-
 /// The programs of the package's README compile.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
