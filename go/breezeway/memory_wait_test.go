@@ -110,7 +110,7 @@ func waiting(s *session) <-chan bool {
 
 func TestWakeDuringPollPreventsSleep(t *testing.T) {
 	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), nil)
-	conn, err := Dial(contextOf(t), address, WithSpinBound(100*time.Millisecond))
+	conn, err := Dial(contextOf(t), address, withSpinBound(100*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

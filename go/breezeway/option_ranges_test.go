@@ -16,8 +16,6 @@ import (
 
 // numbered holds the options with numeric values by their names.
 var numbered = map[string]func(value int64) any{
-	"WithSpinBound":        timed(breezeway.WithSpinBound),
-	"WithShrinkAfter":      timed(breezeway.WithShrinkAfter),
 	"WithHandshakeTimeout": timed(breezeway.WithHandshakeTimeout),
 	"WithCallTimeout":      timed(breezeway.WithCallTimeout),
 	"WithReplyTimeout":     timed(breezeway.WithReplyTimeout),
@@ -26,7 +24,6 @@ var numbered = map[string]func(value int64) any{
 	"WithReturnToFirst":    timed(breezeway.WithReturnToFirst),
 	"WithCap":              sized(breezeway.WithCap),
 	"WithPrefault":         sized(breezeway.WithPrefault),
-	"WithUnderWay":         sized(breezeway.WithUnderWay),
 	"WithMaxMemory":        sized(breezeway.WithMaxMemory),
 	"WithMaxMemoryOfUser":  sized(breezeway.WithMaxMemoryOfUser),
 	"WithRingCapacity":     func(v int64) any { return breezeway.WithRingCapacity(uint32(v)) },
@@ -122,7 +119,7 @@ func TestOptionsHaveTheRangesOfTheList(t *testing.T) {
 
 func isUnsigned(name string) bool {
 	switch name {
-	case "WithUnderWay", "WithMaxMemory", "WithMaxMemoryOfUser", "WithSocketMode":
+	case "WithMaxMemory", "WithMaxMemoryOfUser", "WithSocketMode":
 		return true
 	}
 	return false

@@ -114,11 +114,6 @@ func WithWaitPolicy(policy WaitPolicy) Option {
 	return option(func(o *options) { o.wait = policy })
 }
 
-// WithSpinBound sets the longest time that Adaptive polls, 0 to 1 s. The default is 100 µs.
-func WithSpinBound(longest time.Duration) Option {
-	return option(func(o *options) { o.spinBound = longest })
-}
-
 // WithCap sets the limit on payload memory per direction, and thereby on one message: 1 byte to 1
 // TiB, rounded up to whole pages. On a socket, values of 4 GiB and more are reduced to just below.
 // Memory is allocated as messages need it. The default is 64 MiB.
@@ -130,19 +125,6 @@ func WithCap(bytes uint64) Option { return option(func(o *options) { o.cap = byt
 // connects, used or not; [WithMaxMemory] counts it. An idle session keeps it. If memory is short,
 // the session is established without it. On a socket the option has no effect. The default is 0.
 func WithPrefault(bytes uint64) Option { return option(func(o *options) { o.prefault = bytes }) }
-
-// WithShrinkAfter sets how long a payload segment must be unused before its memory is freed, 0 to 1
-// h. No timer is involved: an idle session keeps its memory. The default is 1 s.
-func WithShrinkAfter(after time.Duration) Option {
-	return option(func(o *options) { o.shrinkAfter = after })
-}
-
-// WithUnderWay sets how many bytes of one-way messages may be in flight in shared memory before the
-// next one waits for the server: 1 byte to 1 TiB. A value as large as the cap sets no bound. Bytes
-// that are written far ahead have left all caches when they are read. One message may always be in
-// flight, messages below 16 KiB never wait, and no message waits longer than some milliseconds for
-// a server that keeps messages. The default, 0, is a quarter of a CPU's last-level cache.
-func WithUnderWay(bytes uint64) Option { return option(func(o *options) { o.underWay = bytes }) }
 
 // WithRingCapacity sets the number of entries in this side's ring: a power of two, 8 to 65536. Half
 // of the smaller ring of both sides is the maximum number of calls in flight. A server enlarges its
@@ -384,8 +366,6 @@ func (o *options) validate() error {
 			"WithRingCapacity", o.ringCapacity, "a power of two in 8..=65536"},
 		{o.cap >= 1 && o.cap <= largest, "WithCap", o.cap, "within 1 byte to 1 TiB"},
 		{o.prefault <= largest, "WithPrefault", o.prefault, "within 0 bytes to 1 TiB"},
-		{o.underWay <= largest, "WithUnderWay", o.underWay,
-			"within 1 byte to 1 TiB, or 0 for a quarter of the cache"},
 		{o.maxMemory <= 1<<63, "WithMaxMemory", o.maxMemory,
 			"within 1 byte to 2^63 bytes, or 0 for any"},
 		{o.memoryOfUser <= 1<<63, "WithMaxMemoryOfUser", o.memoryOfUser,
@@ -400,9 +380,6 @@ func (o *options) validate() error {
 			"within 0 to 65535"},
 		{o.maxMetadata >= 0 && o.maxMetadata <= 65535, "WithMaxMetadata", o.maxMetadata,
 			"within 0 to 65535 bytes"},
-		{within(o.spinBound, 0, time.Second), "WithSpinBound", o.spinBound, "within 0 s to 1 s"},
-		{within(o.shrinkAfter, 0, time.Hour), "WithShrinkAfter", o.shrinkAfter,
-			"within 0 s to 1 h"},
 		{within(o.handshakeTimeout, 1, time.Hour), "WithHandshakeTimeout", o.handshakeTimeout,
 			"within 1 ns to 1 h"},
 		{o.callTimeout >= 0, "WithCallTimeout", o.callTimeout, "at least 1 ns, or 0 for any time"},

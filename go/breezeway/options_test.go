@@ -52,10 +52,8 @@ func TestBothSidesLearnWhatMessagesMean(t *testing.T) {
 func TestValuesOutOfRangeAreRefusedByTheirNames(t *testing.T) {
 	for name, option := range map[string]breezeway.ServerOption{
 		"WithWaitPolicy":        breezeway.WithWaitPolicy(7),
-		"WithSpinBound":         breezeway.WithSpinBound(time.Second + 1),
 		"WithCap":               breezeway.WithCap(0),
 		"WithPrefault":          breezeway.WithPrefault(1<<40 + 1),
-		"WithShrinkAfter":       breezeway.WithShrinkAfter(time.Hour + 1),
 		"WithRingCapacity":      breezeway.WithRingCapacity(12),
 		"WithHandshakeTimeout":  breezeway.WithHandshakeTimeout(0),
 		"WithStreamWindow":      breezeway.WithStreamWindow(1, 0),

@@ -23,7 +23,7 @@ func TestUnderWayBoundsMessagesUntilReceiverKeepsThem(t *testing.T) {
 	go func() { _ = server.Serve() }()
 	defer server.Close()
 	ctx := context.Background()
-	conn, err := Dial(ctx, server.Addresses()[0].String(), WithUnderWay(bound))
+	conn, err := Dial(ctx, server.Addresses()[0].String(), withUnderWay(bound))
 	if err != nil {
 		t.Fatal(err)
 	}

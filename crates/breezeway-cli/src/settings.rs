@@ -7,6 +7,7 @@ pub(crate) mod value;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use breezeway::unstable::Tuning as _;
 use breezeway::{ServerOptions, SessionOptions};
 use breezeway_measure::Wait;
 

@@ -287,6 +287,7 @@ mod tests {
     use std::time::Duration;
 
     use breezeway::SessionOptions;
+    use breezeway::unstable::Tuning as _;
     use tokio::time::{sleep, timeout};
 
     use super::AWAKE;

@@ -4,8 +4,10 @@ mod client;
 mod server;
 mod session;
 mod trust;
+mod tuning;
 
 pub use client::ClientOptions;
 pub use server::ServerOptions;
 pub use session::SessionOptions;
 pub(crate) use trust::TrustPolicy;
+pub use tuning::Tuning;

@@ -21,6 +21,7 @@ use crate::violation::MemoryViolation;
 pub use crate::bytes::gather;
 pub use crate::call_limit::{CallInFlight, CallLimit};
 pub use crate::handler_timer::HandlerTimer;
+pub use crate::options::Tuning;
 pub use crate::reconnect::Reconnecting;
 pub use crate::slice::Slice;
 pub use crate::spans::CallSpan;

@@ -20,11 +20,8 @@ type settings struct {
 	addr             string
 	cpu              int
 	wait             string
-	spinBound        time.Duration
 	cap              size
 	prefault         size
-	shrinkAfter      time.Duration
-	underWay         optional
 	ringCapacity     uint
 	handshakeTimeout time.Duration
 	callTimeout      time.Duration
@@ -53,11 +50,11 @@ func (s *size) Set(text string) error {
 	return nil
 }
 
-// An optional is a size, or a word for 0: none, auto.
+// An optional is a size, or none for 0.
 type optional struct{ size }
 
 func (o *optional) Set(text string) error {
-	if text == "none" || text == "auto" {
+	if text == "none" {
 		o.size = 0
 		return nil
 	}
@@ -73,14 +70,8 @@ func newFlags(name string, s *settings) *flag.FlagSet {
 	flags.IntVar(&s.cpu, "cpu", -1, "pin all threads to this `CPU`")
 	flags.StringVar(&s.wait, "wait", or(os.Getenv("BREEZEWAY_WAIT"), "adaptive"),
 		"busy, adaptive or park")
-	flags.DurationVar(&s.spinBound, "spin-bound", 100*time.Microsecond,
-		"longest time that adaptive polls")
 	flags.Var(&s.cap, "cap", "the most payload memory per direction, and so the largest message")
 	flags.Var(&s.prefault, "prefault", "payload memory that is ready when a session is set up")
-	flags.DurationVar(&s.shrinkAfter, "shrink-after", time.Second,
-		"time without use after which the memory of a payload segment is freed")
-	flags.Var(&s.underWay, "under-way",
-		"most bytes of one-way messages in flight, or auto, a quarter of the cache")
 	flags.UintVar(&s.ringCapacity, "ring-capacity", 256, "entries in the ring, a power of two")
 	flags.DurationVar(&s.handshakeTimeout, "handshake-timeout", time.Second,
 		"time limit of connecting, and of the hello")
@@ -122,11 +113,9 @@ func (s *settings) options() ([]breezeway.Option, error) {
 		return nil, fmt.Errorf("--wait %q is none of busy, adaptive and park", s.wait)
 	}
 	return []breezeway.Option{
-		breezeway.WithWaitPolicy(policy), breezeway.WithSpinBound(s.spinBound),
+		breezeway.WithWaitPolicy(policy),
 		breezeway.WithCap(uint64(s.cap)), breezeway.WithPrefault(uint64(s.prefault)),
-		breezeway.WithShrinkAfter(s.shrinkAfter),
 		breezeway.WithRingCapacity(uint32(s.ringCapacity)),
-		breezeway.WithUnderWay(uint64(s.underWay.size)),
 		breezeway.WithHandshakeTimeout(s.handshakeTimeout),
 		breezeway.WithCertificate(s.certificate, s.key), breezeway.WithRoots(s.roots),
 	}, nil

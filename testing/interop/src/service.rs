@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use breezeway::Address;
+use breezeway::unstable::Tuning as _;
 use breezeway_tokio::{
     ErrorCode, OwnedCall, ReplyError, Server, ServerOptions, SessionOptions, Stopper, Stream,
     StreamError, cancelled,

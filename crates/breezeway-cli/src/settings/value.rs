@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use breezeway::unstable::Tuning as _;
 use breezeway::{OptionError, ServerOptions, SessionOptions};
 use bytesize::ByteSize;
 use clap::ValueEnum;

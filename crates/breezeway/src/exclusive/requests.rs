@@ -278,6 +278,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::unstable::Tuning as _;
     use crate::{Call, ExclusiveServerSession, SessionOptions};
 
     const BOUND: usize = 64 << 10;

@@ -44,13 +44,6 @@ impl ClientOptions {
         self
     }
 
-    /// Sets the limit on sessions, 1..=1024, and so on calls at the same time; a further caller
-    /// waits. Sessions are opened as they are needed. Default 8.
-    pub fn max_sessions(mut self, count: usize) -> Self {
-        self.max_sessions = count;
-        self
-    }
-
     /// Sets the time that a call, or connecting, waits for a server that does not listen: it tries
     /// again after pauses that grow from 1 ms to 200 ms, each cut by a random part of up to half,
     /// so that the clients of a restarted server do not connect all at the same moment. A call
@@ -66,6 +59,13 @@ impl ClientOptions {
     /// the first again, between two calls. By default it keeps its place until it ends.
     pub fn return_to_first(mut self, every: Duration) -> Self {
         self.return_to_first = Some(every);
+        self
+    }
+
+    /// Sets the limit on sessions, 1..=1024, and so on calls at the same time; a further caller
+    /// waits. Sessions are opened as they are needed. Default 8.
+    pub fn max_sessions(mut self, count: usize) -> Self {
+        self.max_sessions = count;
         self
     }
 

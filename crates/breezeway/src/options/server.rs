@@ -78,11 +78,6 @@ impl ServerOptions {
         Self::default()
     }
 
-    /// Returns the options of each session, as set by [`Self::session`].
-    pub fn session_options(&self) -> &SessionOptions {
-        &self.session
-    }
-
     /// Sets the options of each session.
     pub fn session(mut self, options: SessionOptions) -> Self {
         self.session = options;
@@ -104,105 +99,6 @@ impl ServerOptions {
     /// run handlers themselves.
     pub fn offload(mut self, threads: usize) -> Self {
         self.offload = threads;
-        self
-    }
-
-    /// Sets the number of threads that serve streams, 1..=65536, if the server has [a stream
-    /// handler](crate::Server::on_stream): one per stream. They are started when they are needed. A
-    /// client (a process, or a host over TCP) gets a further thread while it has fewer than are
-    /// left, so a single client gets half of them, which also bounds the stream limit in the hello
-    /// of each of its sessions ([`SessionOptions::max_streams`]). Default 512.
-    pub fn stream_threads(mut self, threads: usize) -> Self {
-        self.stream_threads = threads;
-        self
-    }
-
-    /// Sets the time that a reply waits for payload memory, which its client has to release, before
-    /// the call fails, 0 s to 1 h; shorter if the client's own timeout is shorter. Default 1 s. (A
-    /// reply that finds no room in the ring or the socket waits as long as its caller does.)
-    pub fn reply_timeout(mut self, timeout: Duration) -> Self {
-        self.reply_timeout = timeout;
-        self
-    }
-
-    /// Sets the time that a stopped server spends on earlier requests: it serves those that have
-    /// arrived, waits for deferred calls, and lets clients take their replies, 0 s to 1 h. Default
-    /// 1 s. A running handler is not interrupted, so it may take longer.
-    pub fn drain_timeout(mut self, timeout: Duration) -> Self {
-        self.drain_timeout = timeout;
-        self
-    }
-
-    /// Lets servers be restarted without a failed call. A server bound with this option takes the
-    /// listening sockets over from a server of the same user that was also bound with it, or from
-    /// systemd (`LISTEN_FDS`), whose sockets any number of servers of this process may have;
-    /// without either it creates sockets. Once it serves, the predecessor accepts no more clients,
-    /// asks its clients to go away, and serves them until they have moved, or its
-    /// [`drain_timeout`](Self::drain_timeout) is over; then its `serve` returns. Default false.
-    ///
-    /// Both servers meet at the [admin socket](Self::admin_socket). With a predecessor, the first
-    /// turn of the server that takes over waits for its confirmation, for milliseconds; if the
-    /// predecessor hangs, it fails after 5 s.
-    pub fn take_over(mut self, take_over: bool) -> Self {
-        self.take_over = take_over;
-        self
-    }
-
-    /// Sets the path where servers that [take over](Self::take_over) meet: a unix socket with the
-    /// permission bits `0o600`. The default is the path of the address's first socket file with
-    /// `.admin` appended. An address of `tcp:` places alone has no such file, and needs this
-    /// option.
-    pub fn admin_socket(mut self, path: impl Into<PathBuf>) -> Self {
-        self.admin_socket = Some(path.into());
-        self
-    }
-
-    /// Sets the limit on sessions, 1..=1000000; a further client is refused with the reason.
-    /// Connections of [another protocol](Self::on_foreign_connection) count as sessions. Default
-    /// 4096.
-    pub fn max_sessions(mut self, count: usize) -> Self {
-        self.max_sessions = count;
-        self
-    }
-
-    /// Sets the limit on sessions of one user, 1..=1000000, so that one user's programs leave room
-    /// for others'; a further client is refused with the reason. All users that are unknown here
-    /// (of another user namespace) count as one; over TCP, where the user is unknown, this limit
-    /// does not apply. By default only [`Self::max_sessions`] counts.
-    pub fn max_sessions_of_user(mut self, count: usize) -> Self {
-        self.max_sessions_of_user = Some(count);
-        self
-    }
-
-    /// Sets the limit on bytes of shared memory of this server that clients may hold, 1 to 2⁶³:
-    /// control segments and the memory of replies, also those of sessions that have ended, until no
-    /// process maps them any more. Beyond the limit a client is refused with the reason, and a
-    /// reply that would need more memory fails, or waits as for any other memory. Segments created
-    /// by clients, which hold requests, are charged to the clients.
-    ///
-    /// By default there is no limit, and nothing is counted. Counting takes an inotify instance for
-    /// the server and a watch for each segment (`fs.inotify.max_user_instances` and
-    /// `max_user_watches`): a segment that cannot be counted is not created.
-    pub fn max_memory(mut self, bytes: u64) -> Self {
-        self.memory.total = Some(bytes);
-        self
-    }
-
-    /// Sets the same limit for the clients of each user, so that one user's programs leave room for
-    /// others'. All users that are unknown here count as one. By default there is no limit.
-    pub fn max_memory_of_user(mut self, bytes: u64) -> Self {
-        self.memory.of_user = Some(bytes);
-        self
-    }
-
-    /// Sets the limit on calls in flight of all sessions, 1 to 2²⁴: those that were begun and are
-    /// replied to later, as they were [deferred](crate::Call::defer) or [offloaded](Self::offload)
-    /// or are awaited. A further call is refused with [`ErrorCode::Overloaded`](crate::ErrorCode)
-    /// and the reason, and never runs. (One-way messages are not refused, and each thread may
-    /// exceed the limit by one call. Streams are not counted, and so calls of gRPC are not.)
-    /// Default 65,536.
-    pub fn max_calls_in_flight(mut self, calls: usize) -> Self {
-        self.max_calls_in_flight = calls;
         self
     }
 
@@ -241,6 +137,38 @@ impl ServerOptions {
         policy: impl Fn(&Peer) -> Option<TrustedPeer> + Send + Sync + 'static,
     ) -> Self {
         self.trust = TrustPolicy::new(policy);
+        self
+    }
+
+    /// Lets servers be restarted without a failed call. A server bound with this option takes the
+    /// listening sockets over from a server of the same user that was also bound with it, or from
+    /// systemd (`LISTEN_FDS`), whose sockets any number of servers of this process may have;
+    /// without either it creates sockets. Once it serves, the predecessor accepts no more clients,
+    /// asks its clients to go away, and serves them until they have moved, or its
+    /// [`drain_timeout`](Self::drain_timeout) is over; then its `serve` returns. Default false.
+    ///
+    /// Both servers meet at the [admin socket](Self::admin_socket). With a predecessor, the first
+    /// turn of the server that takes over waits for its confirmation, for milliseconds; if the
+    /// predecessor hangs, it fails after 5 s.
+    pub fn take_over(mut self, take_over: bool) -> Self {
+        self.take_over = take_over;
+        self
+    }
+
+    /// Sets the path where servers that [take over](Self::take_over) meet: a unix socket with the
+    /// permission bits `0o600`. The default is the path of the address's first socket file with
+    /// `.admin` appended. An address of `tcp:` places alone has no such file, and needs this
+    /// option.
+    pub fn admin_socket(mut self, path: impl Into<PathBuf>) -> Self {
+        self.admin_socket = Some(path.into());
+        self
+    }
+
+    /// Sets the time that a stopped server spends on earlier requests: it serves those that have
+    /// arrived, waits for deferred calls, and lets clients take their replies, 0 s to 1 h. Default
+    /// 1 s. A running handler is not interrupted, so it may take longer.
+    pub fn drain_timeout(mut self, timeout: Duration) -> Self {
+        self.drain_timeout = timeout;
         self
     }
 
@@ -297,6 +225,78 @@ impl ServerOptions {
     ) -> Self {
         self.foreign = Some(ForeignProtocol::new(handler));
         self
+    }
+
+    /// Sets the limit on sessions, 1..=1000000; a further client is refused with the reason.
+    /// Connections of [another protocol](Self::on_foreign_connection) count as sessions. Default
+    /// 4096.
+    pub fn max_sessions(mut self, count: usize) -> Self {
+        self.max_sessions = count;
+        self
+    }
+
+    /// Sets the limit on sessions of one user, 1..=1000000, so that one user's programs leave room
+    /// for others'; a further client is refused with the reason. All users that are unknown here
+    /// (of another user namespace) count as one; over TCP, where the user is unknown, this limit
+    /// does not apply. By default only [`Self::max_sessions`] counts.
+    pub fn max_sessions_of_user(mut self, count: usize) -> Self {
+        self.max_sessions_of_user = Some(count);
+        self
+    }
+
+    /// Sets the limit on bytes of shared memory of this server that clients may hold, 1 to 2⁶³:
+    /// control segments and the memory of replies, also those of sessions that have ended, until no
+    /// process maps them any more. Beyond the limit a client is refused with the reason, and a
+    /// reply that would need more memory fails, or waits as for any other memory. Segments created
+    /// by clients, which hold requests, are charged to the clients.
+    ///
+    /// By default there is no limit, and nothing is counted. Counting takes an inotify instance for
+    /// the server and a watch for each segment (`fs.inotify.max_user_instances` and
+    /// `max_user_watches`): a segment that cannot be counted is not created.
+    pub fn max_memory(mut self, bytes: u64) -> Self {
+        self.memory.total = Some(bytes);
+        self
+    }
+
+    /// Sets the same limit for the clients of each user, so that one user's programs leave room for
+    /// others'. All users that are unknown here count as one. By default there is no limit.
+    pub fn max_memory_of_user(mut self, bytes: u64) -> Self {
+        self.memory.of_user = Some(bytes);
+        self
+    }
+
+    /// Sets the limit on calls in flight of all sessions, 1 to 2²⁴: those that were begun and are
+    /// replied to later, as they were [deferred](crate::Call::defer) or [offloaded](Self::offload)
+    /// or are awaited. A further call is refused with [`ErrorCode::Overloaded`](crate::ErrorCode)
+    /// and the reason, and never runs. (One-way messages are not refused, and each thread may
+    /// exceed the limit by one call. Streams are not counted, and so calls of gRPC are not.)
+    /// Default 65,536.
+    pub fn max_calls_in_flight(mut self, calls: usize) -> Self {
+        self.max_calls_in_flight = calls;
+        self
+    }
+
+    /// Sets the number of threads that serve streams, 1..=65536, if the server has [a stream
+    /// handler](crate::Server::on_stream): one per stream. They are started when they are needed. A
+    /// client (a process, or a host over TCP) gets a further thread while it has fewer than are
+    /// left, so a single client gets half of them, which also bounds the stream limit in the hello
+    /// of each of its sessions ([`SessionOptions::max_streams`]). Default 512.
+    pub fn stream_threads(mut self, threads: usize) -> Self {
+        self.stream_threads = threads;
+        self
+    }
+
+    /// Sets the time that a reply waits for payload memory, which its client has to release, before
+    /// the call fails, 0 s to 1 h; shorter if the client's own timeout is shorter. Default 1 s. (A
+    /// reply that finds no room in the ring or the socket waits as long as its caller does.)
+    pub fn reply_timeout(mut self, timeout: Duration) -> Self {
+        self.reply_timeout = timeout;
+        self
+    }
+
+    /// Returns the options of each session, as set by [`Self::session`].
+    pub fn session_options(&self) -> &SessionOptions {
+        &self.session
     }
 
     /// Checks that all values are in their ranges.

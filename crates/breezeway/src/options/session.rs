@@ -45,10 +45,10 @@ const LONGEST_SPIN: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
     pub(crate) wait: WaitPolicy,
-    spin_bound: Duration,
+    pub(super) spin_bound: Duration,
     cap: u64,
     prefault: u64,
-    shrink_after: Duration,
+    pub(super) shrink_after: Duration,
     pub(crate) under_way: Option<u64>,
     pub(crate) ring_capacity: u32,
     pub(crate) handshake_timeout: Duration,
@@ -89,20 +89,18 @@ impl SessionOptions {
         Self::default()
     }
 
+    /// Sets the time that a call may take, from its start to its reply, 1 ns or more. With `None`,
+    /// the default, a call waits until the peer answers or dies.
+    pub fn call_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.call_timeout = timeout;
+        self
+    }
+
     /// Sets the wait policy of this side. Default [`WaitPolicy::Adaptive`]. Under
     /// [`WaitPolicy::Park`] an exclusive session polls for a slot of a full ring as under
     /// `Adaptive`: a sleep for so short a time makes the server sleep and wake too.
     pub fn wait(mut self, policy: WaitPolicy) -> Self {
         self.wait = policy;
-        self
-    }
-
-    /// Sets the longest time that [`WaitPolicy::Adaptive`] spins before it sleeps, 0 s to 1 s; for
-    /// slots of a full ring also that of [`WaitPolicy::Park`], which 0 s keeps from spinning at
-    /// all. Default 100 µs, about two wake-ups of a sleeping process: a caller whose server must be
-    /// woken still receives the reply without sleeping.
-    pub fn spin_bound(mut self, longest: Duration) -> Self {
-        self.spin_bound = longest;
         self
     }
 
@@ -112,6 +110,46 @@ impl SessionOptions {
     /// messages need it. Default 64 MiB.
     pub fn cap(mut self, bytes: u64) -> Self {
         self.cap = bytes;
+        self
+    }
+
+    /// Sets the time that connecting may take, and separately the peer's hello, 1 ns to 1 h.
+    /// Default 1 s.
+    pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
+        self.handshake_timeout = timeout;
+        self
+    }
+
+    /// Sets the policy that decides from a peer's credentials if its messages are given as slices,
+    /// without a copy. The policy returns a proof for each peer that is trusted not to write to the
+    /// payload that it has lent. By default no peer is trusted. The policy is asked once per
+    /// session: by a client about its server, also after a reconnect, and by a server about its
+    /// client. A policy that panics trusts no peer.
+    ///
+    /// Over a unix socket a client sees the credentials of the process that called `listen`.
+    ///
+    /// ```
+    /// use breezeway::{SessionOptions, TrustedPeer};
+    ///
+    /// // SAFETY: in this example, every program of this user keeps its hands off lent payload.
+    /// let options = SessionOptions::new()
+    ///     .trust(|peer| peer.is_same_user().then(|| unsafe { TrustedPeer::assume() }));
+    /// ```
+    pub fn trust(
+        mut self,
+        policy: impl Fn(&Peer) -> Option<TrustedPeer> + Send + Sync + 'static,
+    ) -> Self {
+        self.trust = TrustPolicy::new(policy);
+        self
+    }
+
+    /// Sets the certificates of `tls:` addresses: this side's own, and those that it trusts. The
+    /// default is those of the process ([`Tls::install_default`]); without them `tls:` addresses do
+    /// not work.
+    #[cfg(feature = "tls")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(Arc::new(tls));
         self
     }
 
@@ -134,52 +172,11 @@ impl SessionOptions {
         self
     }
 
-    /// Sets the time without use after which this side frees one of its payload segments, 0 s to 1
-    /// h. The largest free segment, which the next large message needs, is kept ten times as long.
-    /// There are no timers: an unused session keeps its memory until it is used again. Default 1 s.
-    pub fn shrink_after(mut self, time: Duration) -> Self {
-        self.shrink_after = time;
-        self
-    }
-
-    /// Sets the number of bytes of messages without replies that may be in flight in shared memory
-    /// before the next one waits for the server: 1 byte to 1 TiB; a value of the cap or more sets
-    /// no bound. Messages written far ahead have left the caches when they are read. One message
-    /// may always be in flight. Messages below 16 KiB, calls with an awaited reply, messages of
-    /// `try_` methods and messages of streams never wait, and no message waits longer than some
-    /// milliseconds for a server that keeps the messages it was sent. `None`, the default, is a
-    /// quarter of a CPU's last cache.
-    pub fn under_way(mut self, bytes: Option<u64>) -> Self {
-        self.under_way = bytes;
-        self
-    }
-
     /// Sets the number of entries in the ring that this side fills: a power of two, 8..=65536. Half
     /// of it (the smaller half of both sides) is the limit on calls in flight. A server takes the
     /// client's value, up to 1024. Default 256.
     pub fn ring_capacity(mut self, entries: u32) -> Self {
         self.ring_capacity = entries;
-        self
-    }
-
-    /// Sets the time that connecting may take, and separately the peer's hello, 1 ns to 1 h.
-    /// Default 1 s.
-    pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
-        self.handshake_timeout = timeout;
-        self
-    }
-
-    /// Returns these options for two ends in one process. Their hellos may take the longest time
-    /// that an option accepts.
-    pub(crate) fn for_own_ends(&self) -> Result<Self, OptionError> {
-        self.validate()?;
-        Ok(self.clone().handshake_timeout(AN_HOUR))
-    }
-
-    /// Sets the time that a call may take, from its start to its reply, 1 ns or more. With `None`,
-    /// the default, a call waits until the peer answers or dies.
-    pub fn call_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.call_timeout = timeout;
         self
     }
 
@@ -217,44 +214,6 @@ impl SessionOptions {
     pub fn service(mut self, number: u16) -> Self {
         self.service = number;
         self
-    }
-
-    /// Sets the policy that decides from a peer's credentials if its messages are given as slices,
-    /// without a copy. The policy returns a proof for each peer that is trusted not to write to the
-    /// payload that it has lent. By default no peer is trusted. The policy is asked once per
-    /// session: by a client about its server, also after a reconnect, and by a server about its
-    /// client. A policy that panics trusts no peer.
-    ///
-    /// Over a unix socket a client sees the credentials of the process that called `listen`.
-    ///
-    /// ```
-    /// use breezeway::{SessionOptions, TrustedPeer};
-    ///
-    /// // SAFETY: in this example, every program of this user keeps its hands off lent payload.
-    /// let options = SessionOptions::new()
-    ///     .trust(|peer| peer.is_same_user().then(|| unsafe { TrustedPeer::assume() }));
-    /// ```
-    pub fn trust(
-        mut self,
-        policy: impl Fn(&Peer) -> Option<TrustedPeer> + Send + Sync + 'static,
-    ) -> Self {
-        self.trust = TrustPolicy::new(policy);
-        self
-    }
-
-    /// Sets the certificates of `tls:` addresses: this side's own, and those that it trusts. The
-    /// default is those of the process ([`Tls::install_default`]); without them `tls:` addresses do
-    /// not work.
-    #[cfg(feature = "tls")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
-    pub fn tls(mut self, tls: Tls) -> Self {
-        self.tls = Some(Arc::new(tls));
-        self
-    }
-
-    /// Returns the certificates that these options name.
-    pub(crate) fn own_tls(&self) -> Option<&Tls> {
-        self.tls.as_deref()
     }
 
     /// Returns the limit on shared memory that a session maps, in bytes, between two sides with
@@ -310,6 +269,18 @@ impl SessionOptions {
             OptionError::check_that(range.contains(&time), option, value, allowed)?;
         }
         Ok(())
+    }
+
+    /// Returns these options for two ends in one process. Their hellos may take the longest time
+    /// that an option accepts.
+    pub(crate) fn for_own_ends(&self) -> Result<Self, OptionError> {
+        self.validate()?;
+        Ok(self.clone().handshake_timeout(AN_HOUR))
+    }
+
+    /// Returns the certificates that these options name.
+    pub(crate) fn own_tls(&self) -> Option<&Tls> {
+        self.tls.as_deref()
     }
 
     /// Returns every time with its range.
@@ -393,6 +364,7 @@ impl SessionOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Tuning as _;
 
     #[test]
     fn the_defaults_are_allowed() {

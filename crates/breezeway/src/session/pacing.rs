@@ -59,6 +59,7 @@ mod tests {
 
     use breezeway_proto::throttle::{Admit, Hold, PATIENCE};
 
+    use crate::unstable::Tuning as _;
     use crate::{Incoming, ServerSession, Session, SessionOptions};
 
     const BOUND: usize = 64 << 10;

@@ -18,8 +18,7 @@ impl Session {
     /// Reserves space for a message of `len` bytes, which any of this session's calls and streams
     /// may send. Waits, at most for the call timeout, while the memory is lent or reserved: a
     /// thread that keeps spaces or messages while it asks for more may wait for itself. A large
-    /// reservation waits for a moment while much is in flight
-    /// ([`SessionOptions::under_way`](crate::SessionOptions::under_way)).
+    /// reservation waits for a moment while more than a quarter of the last cache is in flight.
     pub fn reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
         let deadline = self.deadline();
         self.handle.shared.hold_back(len, deadline);

@@ -15,11 +15,8 @@ fn set(owner: &str, name: &str, value: u64) -> Option<Result<(), OptionError>> {
     let (small, medium) = (value as u16, value as u32);
     let count = usize::try_from(value).ok()?;
     let session = match (owner, name) {
-        ("session", "spin_bound") => session().spin_bound(time),
         ("session", "cap") => session().cap(value),
         ("session", "prefault") => session().prefault(value),
-        ("session", "shrink_after") => session().shrink_after(time),
-        ("session", "under_way") => session().under_way(Some(value)),
         ("session", "ring_capacity") => session().ring_capacity(medium),
         ("session", "handshake_timeout") => session().handshake_timeout(time),
         ("session", "call_timeout") => session().call_timeout(Some(time)),
@@ -81,7 +78,7 @@ fn options_have_the_ranges_of_the_list() {
             checked += 1;
         }
     }
-    assert!(checked > 30, "{checked} bounds were checked");
+    assert!(checked > 25, "{checked} bounds were checked");
 }
 
 /// Returns a bound as the page shows it.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use breezeway::unstable::Tuning as _;
 use breezeway::{
     Address, Call, Carrier, ExclusiveSession, Handler, HandlerError, Replied, ServerOptions,
     SessionOptions, WaitPolicy,

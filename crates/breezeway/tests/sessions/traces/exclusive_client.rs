@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use breezeway::unstable::Tuning as _;
 use breezeway::{CallError, Carrier, ErrorCode, ExclusiveSession, SessionOptions};
 
 use super::script::{Entry, Offer, Script, meanwhile, pattern};

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use breezeway::unstable::Tuning as _;
 use breezeway::{
     Call, Carrier, ErrorCode, ExclusiveServerSession, Handled, HandlerError, OwnedCall, Server,
     ServerOptions, SessionOptions, Stopper, Stream,

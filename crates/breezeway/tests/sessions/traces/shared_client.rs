@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use breezeway::unstable::Tuning as _;
 use breezeway::{
     CallError, Carrier, Driver, ErrorCode, Message, PendingCall, Session, SessionOptions, Stream,
     StreamError, TrySendError,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use breezeway::unstable::Tuning as _;
 use breezeway::{
     Carrier, Driver, ErrorCode, Incoming, Message, OwnedCall, ReplyError, ServerOptions,
     ServerSession, SessionListener, SessionOptions, Stream, StreamError,
