@@ -17,8 +17,8 @@ const DEPTH: usize = 64;
 const WEIGHT: usize = 8 << 20;
 const HEAVY: usize = 8;
 
-/// A [`TBinaryProtocol`] that checks what pilota does not: lengths and counts against the bytes that
-/// are left, texts for UTF-8, nesting, and the types of elements and of a union's fields. Where
+/// A [`TBinaryProtocol`] that checks what pilota does not: lengths and counts against the rest of
+/// the message, texts for UTF-8, nesting, and the types of elements and of a union's fields. Where
 /// pilota would panic or return an invalid `str`, it fails.
 ///
 /// Generated code reads all elements of a container alike, so that the type of the first suffices.
