@@ -104,6 +104,7 @@ func (r *Reservation) Abandon() {
 	defer s.mu.Unlock()
 	if r.isLoan && !s.freed {
 		s.memory.end.Abandon(r.loan)
+		s.wakeRoom() // The peer does not ring for it.
 	}
 	r.drop()
 }

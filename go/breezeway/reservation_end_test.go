@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"context"
 	"errors"
 	"io"
 	"path/filepath"
@@ -34,6 +35,58 @@ func TestAReservationThatIsForgottenIsAbandoned(t *testing.T) {
 		}
 	}
 	_ = conn.Close()
+}
+
+func TestFreedReservationWakesWaiterForMemory(t *testing.T) {
+	server := &Server{handler: echoCall, streams: func(_ context.Context, stream *Stream) {
+		for {
+			if _, err := stream.Recv(context.Background()); err != nil {
+				return
+			}
+		}
+	}}
+	serveQuietly(t, server, "shm:"+filepath.Join(t.TempDir(), "s"))
+	conn := dialled(t, server.Addresses()[0].String(), WithCap(1<<20))
+	stream, err := conn.Open(contextOf(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, free := range map[string]func(r *Reservation) error{
+		"abandoned": func(r *Reservation) error { r.Abandon(); return nil },
+		"cut": func(r *Reservation) error {
+			r.Truncate(10)
+			return stream.SendReserved(contextOf(t), r)
+		},
+	} {
+		all, err := conn.Reserve(contextOf(t), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Call(contextOf(t), 0, nil); err != nil {
+			t.Fatal(err) // The server has consumed what was sent before.
+		}
+		ended := make(chan error)
+		go func() {
+			r, err := conn.Reserve(contextOf(t), 4096)
+			if err == nil {
+				r.Abandon()
+			}
+			ended <- err
+		}()
+		s := conn.session
+		until(t, s, "the wait", func() bool { return len(s.roomWaiters) == 1 && s.inPoller })
+		if err := free(all); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatalf("%s: the memory is free, and its waiter sleeps", name)
+		}
+	}
 }
 
 func TestNothingIsWrittenBehindTheEndOfAReservation(t *testing.T) {

@@ -24,6 +24,9 @@ func (s *session) transmit(head proto.Head, out *outgoing) error {
 	if err == nil {
 		out.sent = true
 		s.sent.count(head.Kind, head.Flags, total)
+		if r := out.reserved; r != nil && r.isLoan && total <= proto.InlineMax {
+			s.wakeRoom() // The entry holds the message, so its memory is free.
+		}
 	}
 	return err
 }
