@@ -53,9 +53,10 @@ impl MemoryLink {
     /// Returns true if the peer has consumed or released something since the last call, or sent
     /// something.
     pub(crate) fn has_new_room(&mut self) -> Result<bool, SocketError> {
-        let has_room = self.endpoint.has(self.more_room)?;
-        // Otherwise it would count as new room until it is taken.
+        // Space that is collected here has come since the last call; what another thread returns
+        // later is found by the check, and counts again at the next call.
         self.endpoint.collect_returned();
+        let has_room = self.endpoint.has(self.more_room)?;
         self.more_room = self.endpoint.more_memory();
         Ok(has_room)
     }

@@ -39,21 +39,25 @@ impl State {
     }
 
     /// Returns true if a polling task may take a turn: the driver is another and sleeps, and not
-    /// too many turns were taken since. (On a socket a turn would cost a system call.)
+    /// too many turns were taken since. (On a socket a turn would cost a system call.) A session
+    /// that ends is left to its driver: a drain is over after a turn that finds nothing, which a
+    /// task does not take after one that found something.
     pub(super) fn may_stand_in(&self) -> bool {
         self.stand_in.is_on
             && self.stand_in.worked < MOST_IN_A_ROW
             && !self.driver_is_awake
+            && !self.connection.ending.has_begun()
             && !self.is_ended()
             && self.link.carrier == Carrier::Shm
     }
 
     /// Takes a turn for the driver, and announces its sleep again: later messages wake it.
     pub(super) fn stand_in(&mut self, cx: &Context<'_>) {
+        let driver_sleeps_until = self.sleeps_until;
         let is_asleep = match self.turn() {
             Turn::Worked => {
                 self.stand_in.worked += 1;
-                self.prepare_sleep().is_some()
+                self.prepare_sleep().is_some_and(|until| until >= driver_sleeps_until)
             }
             Turn::Short => false,
             // At its end the session has woken all waiters.

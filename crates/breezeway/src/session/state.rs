@@ -84,7 +84,7 @@ pub(crate) struct State {
     /// True if the driver sleeps for room as well.
     room_is_awaited: bool,
     /// Latest end of the driver's sleep.
-    sleeps_until: Deadline,
+    pub(super) sleeps_until: Deadline,
     /// True if something was published and the peer not yet woken for it.
     pub(super) unflushed: bool,
     /// Choice of the waiting thread that drives.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use breezeway::{
     CallError, Driver, ErrorCode, Incoming, Message, Next, OwnedCall, OwnedSpace, ReplyError,
     ServerOptions, ServerSession, Session, SessionListener, SessionOptions, Stream, StreamError,
+    WaitPolicy,
 };
 use proptest::prelude::*;
 
@@ -500,6 +501,40 @@ fn returned_space_without_waiter_lets_driver_sleep() {
         assert!(shared.poll_post(&mut cx, 0, None, b"x").is_pending());
     });
     assert!(sleeps, "it finds room again and again");
+}
+
+#[test]
+fn space_returned_during_a_turn_wakes_its_waiter() {
+    let options = SessionOptions::new().cap(1 << 20).wait(WaitPolicy::Busy);
+    let ((shared, mut driver), _server) = driven(&options);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                driver.turn();
+            }
+        });
+        let lost = (0..3_000).find(|round| {
+            let space = shared.reserve(shared.cap()).unwrap();
+            let flag = Arc::new(Flag::default());
+            let waker = Waker::from(Arc::clone(&flag));
+            let mut cx = Context::from_waker(&waker);
+            assert!(shared.poll_reserve(&mut cx, &[], shared.cap()).is_pending());
+            // At any place of a turn.
+            (0..round % 500).for_each(|_| std::hint::spin_loop());
+            let start = Instant::now();
+            drop(space);
+            while !flag.0.load(Ordering::Relaxed) {
+                if start.elapsed() > Duration::from_secs(1) {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            false
+        });
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(lost, None, "nobody woke the waiter of this round");
+    });
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use breezeway::{CallError, Driver, Incoming, Message, Next, PendingCall, WaitPolicy};
 
@@ -128,6 +129,45 @@ fn task_that_finds_session_end_wakes_the_driver() {
     assert!(matches!(poll(&mut calls[0], Waker::noop()), Poll::Ready(Err(_))));
     assert_eq!(woken.take(), ["driver"]);
     assert_eq!(client_driver.next(&driver), Next::End);
+}
+
+#[test]
+fn drain_ends_once_a_reader_has_taken_the_last_message() {
+    let mut driven = Driven::new(WaitPolicy::Park);
+    let mut cx = Context::from_waker(Waker::noop());
+    let Poll::Ready(Ok(mut stream)) = driven.client.0.poll_open(&mut cx, 0, None, None) else {
+        panic!("there is room for it")
+    };
+    let woken = Woken::default();
+    let waker = woken.waker("driver");
+    let (server, driver) = &mut driven.server;
+    driver.alarm(&waker);
+    driver.turn();
+    let Some(Incoming::Stream(_, reader)) = server.try_accept() else { panic!("no stream") };
+    let mut reader = Some(reader);
+    server.drain(Duration::from_secs(3600));
+    while driver.advance(&waker) == Next::Turn {}
+    let mut read = doorbells(driver);
+    // The client's driver is awake, and rings in its next turn.
+    driven.client.1.turn();
+    assert!(stream.sender().poll_entry(&mut cx, Some(b"last"), None, true).is_ready());
+    for _ in 0..100 {
+        while let Some(stream) = &mut reader {
+            match stream.receiver().poll_receive(&mut cx) {
+                Poll::Ready(Ok(Some(_))) => {}
+                Poll::Ready(Ok(None)) => reader = None,
+                Poll::Ready(Err(error)) => panic!("{error}"),
+                Poll::Pending => break,
+            }
+        }
+        driven.client.1.turn();
+        if doorbells(driver) > read || !woken.take().is_empty() {
+            driver.ready(false);
+            while driver.advance(&waker) == Next::Turn {}
+            read = doorbells(driver);
+        }
+    }
+    assert!(reader.is_none() && server.has_drained());
 }
 
 /// Names of the woken tasks, in order.
