@@ -18,6 +18,8 @@ mod generate;
 mod grpc;
 mod inspect;
 mod manual;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod printable;
 mod protocol;
 #[cfg(feature = "thrift")]

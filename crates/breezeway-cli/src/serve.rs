@@ -36,6 +36,7 @@ Examples:
   breezeway serve --protocol grpc --addr shm:/tmp/grpc.sock,tcp:127.0.0.1:7000
   breezeway serve --protocol thrift --addr shm:/tmp/thrift.sock,tcp:127.0.0.1:7000
   breezeway serve --addr tls:0.0.0.0:7000 --certificate server.pem --key server.key --roots ca.pem
+  breezeway serve --addr shm:/tmp/echo.sock --metrics 127.0.0.1:9464
   breezeway serve --addr shmipc:/tmp/echo.sock
   breezeway serve --addr shmipc:tcp:127.0.0.1:7000 --files-of-unknown-users \\
     --folder /dev/shm/pool --log info
@@ -71,6 +72,11 @@ pub(crate) struct Args {
     /// for parts, as in warn,breezeway_shmipc=debug; without it RUST_LOG sets it [default: warn]
     #[arg(long, value_name = "LEVEL", env = "BREEZEWAY_LOG", value_parser = shmipc::log_filter)]
     log: Option<Targets>,
+    /// Serve figures for Prometheus by HTTP, to everyone who reaches this address, at
+    /// http://IP:PORT/metrics (port 0: any free one)
+    #[cfg(feature = "metrics")]
+    #[arg(long, value_name = "IP:PORT", env = "BREEZEWAY_METRICS")]
+    metrics: Option<std::net::SocketAddr>,
     #[command(flatten)]
     server: ServerSettings,
     #[command(flatten)]
@@ -99,6 +105,10 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     raise_limit_of_open_files();
     args.certificates.install_for_server(args.addr.places())?;
     let (session, server) = args.config.complete(args.session, args.server)?;
+    #[cfg(feature = "metrics")]
+    if let Some(address) = args.metrics {
+        crate::metrics::serve(address, args.succession.takes_over())?;
+    }
     // Installed before there is a socket file that a signal would leave behind.
     let signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| {
         format!("cannot listen to signals: {error}{}", shortage::advice(&error))

@@ -46,6 +46,12 @@ impl Succession {
         self.drain.unwrap_or(Duration::from_secs(1))
     }
 
+    /// Returns true if the server may have a predecessor or a successor.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn takes_over(&self) -> bool {
+        self.take_over
+    }
+
     pub(crate) fn options(self, options: ServerOptions) -> ServerOptions {
         let mut options = options.take_over(self.take_over);
         if let Some(path) = self.admin {

@@ -1,5 +1,7 @@
 //! `breezeway serve`: the contract that scripts rely on.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use crate::support::{
@@ -506,4 +508,68 @@ fn server_and_session_events_are_logged() {
         says(["INFO", "server stopped"]);
         assert!(serve.ends_within(PATIENCE).status.success());
     }
+}
+
+/// Returns head and body of what an HTTP server answers.
+fn get(at: &str, path: &str) -> (String, String) {
+    let mut socket = TcpStream::connect(at).unwrap();
+    write!(socket, "GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    socket.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+/// Returns the address in the line that announces figures.
+fn place_of_metrics(serve: &Running) -> String {
+    let line = serve.line();
+    let url = line.strip_prefix("metrics at http://").unwrap();
+    url.strip_suffix("/metrics").unwrap().to_owned()
+}
+
+#[test]
+fn metrics_option_serves_figures_by_http() {
+    let folder = Folder::new();
+    let address = folder.address().to_string();
+    let arguments = ["serve", "--take-over", "--addr", &address, "--metrics"];
+    let start = |at: &str| {
+        let mut command = breezeway(&arguments);
+        command.arg(at);
+        Running::start(command)
+    };
+    let serve = start("127.0.0.1:0");
+    let at = place_of_metrics(&serve);
+    assert_eq!(serve.line(), format!("listening on {address}"));
+    let mut session = ExclusiveSession::connect(folder.address()).unwrap();
+    for _ in 0..62 {
+        session.call(0, b"hello").unwrap();
+    }
+    // A scraper that sends nothing delays no other.
+    let _silent = TcpStream::connect(&at).unwrap();
+    let (head, body) = get(&at, "/metrics");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    assert!(head.contains("content-type: text/plain; version=0.0.4"), "{head}");
+    for line in [
+        "breezeway_sessions{role=\"server\"} 1",
+        "breezeway_calls_received_total{role=\"server\"} 62",
+        "breezeway_bytes_received_total{role=\"server\"} 310",
+    ] {
+        assert!(body.lines().any(|other| other == line), "{line} is not in {body}");
+    }
+    assert!(body.contains("\nbreezeway_handler_seconds_bucket{"), "{body}");
+    assert!(get(&at, "/").0.starts_with("HTTP/1.1 404 "));
+    let elsewhere = format!("{address}-2");
+    refused(&["serve", "--addr", &elsewhere, "--metrics", &at], &["--metrics", "in use"]);
+    refused(
+        &["serve", "--addr", &elsewhere, "--metrics", "here"],
+        &["--metrics", "socket address"],
+    );
+    // A successor has the same port.
+    let successor = start(&at);
+    assert_eq!(place_of_metrics(&successor), at);
+    drop(session);
+    assert!(serve.ends_within(PATIENCE).status.success());
+    assert!(get(&at, "/metrics").0.starts_with("HTTP/1.1 200 OK\r\n"));
+    successor.signal(Signal::TERM);
+    assert!(successor.ends_within(PROMPT).status.success());
 }
