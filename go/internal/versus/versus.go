@@ -167,8 +167,12 @@ func Pairs(name, other string, reference, measured Turn) {
 	quartiles := func(list []float64) string {
 		return fmt.Sprintf("%.2f × (%.2f to %.2f)", list[turns/2], list[turns/4], list[3*turns/4])
 	}
-	fmt.Printf("%-34s p50 %8.1f µs, %s %8.1f µs: %s; calls a second %s\n", name, p50[1][turns/2],
-		other, p50[0][turns/2], quartiles(ratios), quartiles(rates))
+	fmt.Printf("%-34s p50 %8.1f µs, %s %8.1f µs: %s", name, p50[1][turns/2], other,
+		p50[0][turns/2], quartiles(ratios))
+	if !math.IsNaN(rates[0]) {
+		fmt.Printf("; calls a second %s", quartiles(rates))
+	}
+	fmt.Println()
 }
 
 // Row measures calls by several goroutines over shared memory beside those over a socket.
