@@ -29,13 +29,14 @@ type ledger struct {
 	// openStreams and waiting count the open streams, and the arrivals that were not taken up.
 	openStreams, waiting int
 
-	sent, received traffic
-	// spun counts the waits that polling ended after the first polls had failed. polled is the time
-	// spent on polling after the first polls.
-	spun   uint64
-	polled time.Duration
+	// record holds the numbers, in the file that tools read while the session lives and the file
+	// has room. Its spun counts the waits that polling ended after the first polls had failed, and
+	// its spinTime the time spent on polling after the first polls.
+	record      *record
+	recordIndex int
+	began       time.Time
 
-	_ [16]byte // Each call writes a ledger: no other one shares its cache lines.
+	_ [56]byte // Each call writes a ledger: no other one shares its cache lines.
 }
 
 // A leash is reachable only from its session. A finalizer on the session would never run, because
@@ -52,6 +53,8 @@ func (s *session) enroll() {
 	}
 	every.live[s.ledger] = struct{}{}
 	every.ended[s.role].opened++
+	s.record.describe(s)
+	s.record, s.recordIndex = takeRecord(s.record)
 	s.leash = &leash{s.ledger}
 	runtime.SetFinalizer(s.leash, func(l *leash) { l.ledger.forgotten() })
 }
@@ -65,7 +68,11 @@ func (l *ledger) retire() {
 		return
 	}
 	delete(every.live, l)
-	l.addCounts(&every.ended[l.role])
+	l.publish()
+	every.ended[l.role].addCounts(l.record)
+	if l.recordIndex != noRecord {
+		l.record, l.recordIndex = l.record.release(l.recordIndex), noRecord
+	}
 }
 
 // hangUp shuts a connection down, so that it ends even if a forked child holds a copy. It wakes the

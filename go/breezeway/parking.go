@@ -85,13 +85,14 @@ func (s *session) park(lim *limit) {
 	if lim.ctx != nil {
 		stop = context.AfterFunc(lim.ctx, s.interrupt)
 	}
+	s.publishSleep()
 	s.mu.Unlock()
 	err := s.raw.Read(s.parkFn)
 	if stop != nil {
 		stop()
 	}
 	s.mu.Lock()
-	s.inPoller = false
+	s.inPoller, s.record.waitsFor = false, 0
 	if err != nil {
 		// This is a deadline, of the limit or of an interrupt, or the end of the connection; a read
 		// distinguishes them.

@@ -88,13 +88,13 @@ func (s *session) spin(began *time.Time, handsOn bool) bool {
 	}
 	s.mu.Lock()
 	if !from.IsZero() {
-		s.polled += now.Sub(from)
+		s.record.spinTime += uint64(now.Sub(from))
 	}
 	switch {
 	case !found:
 		s.processors = runtime.GOMAXPROCS(0)
 	case !from.IsZero():
-		s.spun++
+		s.record.spun++
 	}
 	if lost {
 		s.crowdedUntil = now.Add(crowding)

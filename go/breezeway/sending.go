@@ -23,7 +23,7 @@ func (s *session) transmit(head proto.Head, out *outgoing) error {
 	}
 	if err == nil {
 		out.sent = true
-		s.sent.count(head.Kind, head.Flags, total)
+		s.record.sent.count(head.Kind, head.Flags, total)
 		if r := out.reserved; r != nil && r.isLoan && total <= proto.InlineMax {
 			s.wakeRoom() // The entry holds the message, so its memory is free.
 		}

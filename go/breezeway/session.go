@@ -61,6 +61,7 @@ type session struct {
 	// crowdedUntil is the time until which the CPUs count as contended. Only the driver uses it.
 	crowdedUntil time.Time
 	parking      int
+	leads        int     // how often the session was driven
 	inPoller     bool    // a goroutine sleeps in the poller
 	standing     *waiter // sleeps in the poller while another waiter may drive
 	// streamMessages counts the messages of streams since the last arrival.
@@ -109,8 +110,9 @@ type arrival struct {
 func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer, opts *options,
 	isClient bool) (*session, error) {
 	s := &session{
-		ledger: &ledger{role: role(isClient), conn: conn, raw: raw, gone: make(chan struct{})},
-		peer:   peer, opts: opts, isClient: isClient,
+		ledger: &ledger{role: role(isClient), record: &record{}, conn: conn, raw: raw,
+			gone: make(chan struct{})},
+		peer: peer, opts: opts, isClient: isClient,
 		ownHello: agreed.own, peerHello: agreed.peer, done: make(chan struct{}),
 		budget: opts.spinBound, processors: runtime.GOMAXPROCS(0), linger: linger,
 	}
@@ -177,9 +179,9 @@ func (s *session) tryTurn() (bool, error) {
 		}
 		worked = true
 		if !taken {
-			s.received.entries[aControl]++
+			s.record.received.entries[aControl]++
 		} else {
-			s.received.count(s.in.entry.Kind, s.in.entry.Flags, s.in.message.length)
+			s.record.received.count(s.in.entry.Kind, s.in.entry.Flags, s.in.message.length)
 			if err := s.dispatch(); err != nil {
 				return true, err
 			}

@@ -1,7 +1,6 @@
 package breezeway
 
 import (
-	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -113,43 +112,27 @@ func role(isClient bool) int {
 }
 
 // addCounts adds the counters, which only grow.
-func (l *ledger) addCounts(to *sums) {
-	sent := l.sent
-	counters := l.link.counters()
-	if l.link.carrier() == Shm { // The session does not send entries about segments.
-		others := uint64(0)
-		for _, count := range sent.entries[:aControl] {
-			others += count
-		}
-		sent.entries[aControl] = counters.EntriesPublished - min(others, counters.EntriesPublished)
-	}
-	to.sent.add(&sent)
-	to.received.add(&l.received)
-	to.slept += counters.Sleeps
-	to.spun += l.spun
-	to.polled += uint64(l.polled)
-	to.doorbells += counters.DoorbellsRung
-	to.ringFull += counters.RingFull
-	to.noMemory += counters.NoMemory
+func (s *sums) addCounts(of *record) {
+	s.sent.add(&of.sent)
+	s.received.add(&of.received)
+	s.slept += of.slept
+	s.spun += of.spun
+	s.polled += of.spinTime
+	s.doorbells += of.doorbells
+	s.ringFull += of.ringFull
+	s.noMemory += of.noMemory
 }
 
 // addState adds the present state of a live session.
-func (l *ledger) addState(to *sums) {
-	to.live++
-	to.streams += uint64(l.openStreams)
-	to.arrivals += uint64(l.waiting)
-	switch link := l.link.(type) {
-	case *socketLink:
-		to.unwritten += uint64(link.unwritten())
-	case *memoryLink:
-		own, peer, lent := link.end.Memory()
-		to.ownMemory += own
-		to.peerMemory += peer
-		to.lentBytes += uint64(link.end.UnderWay())
-		for _, word := range lent {
-			to.lends += uint64(bits.OnesCount64(word))
-		}
-	}
+func (s *sums) addState(of *record) {
+	s.live++
+	s.streams += of.streams
+	s.arrivals += of.arrivals
+	s.unwritten += of.unwritten
+	s.ownMemory += of.ownMemory
+	s.peerMemory += of.peerMemory
+	s.lentBytes += of.lent
+	s.lends += of.lends
 }
 
 // Statistics returns the sums over all sessions of this process. It briefly takes each session's
@@ -164,9 +147,10 @@ func Statistics() []Statistic {
 	every.mu.Unlock()
 	for _, l := range list {
 		l.mu.Lock()
-		l.addCounts(&all[l.role])
+		l.publish()
+		all[l.role].addCounts(l.record)
 		if !l.over.Load() {
-			l.addState(&all[l.role])
+			all[l.role].addState(l.record)
 		}
 		l.mu.Unlock()
 	}

@@ -310,6 +310,9 @@ func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 		began = time.Time{}
 	}
 	s.leading = false
+	if s.leads++; s.leads%leadsPerPublish == 0 {
+		s.publish()
+	}
 	if s.err != nil {
 		s.free()
 	}
@@ -319,6 +322,10 @@ func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 // turnsPerLock is after how many turns the driver lets other goroutines take the lock. The peer may
 // send entries without end that no goroutine waits for.
 const turnsPerLock = 16
+
+// leadsPerPublish is how often the numbers of a session that never sleeps are published: once in
+// so many times that it was driven.
+const leadsPerPublish = 64
 
 // letIn lets other goroutines take the lock.
 func (s *session) letIn() {

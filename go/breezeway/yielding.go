@@ -72,7 +72,7 @@ func (s *session) transmitUnfenced(head proto.Head, out *outgoing) bool {
 		return false
 	}
 	out.sent = true
-	s.sent.count(head.Kind, head.Flags, len(out.bytes))
+	s.record.sent.count(head.Kind, head.Flags, len(out.bytes))
 	return true
 }
 

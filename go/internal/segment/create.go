@@ -48,7 +48,7 @@ func Create(size int) (*Mapping, int, error) {
 	if err := checkHeadroom(size); err != nil {
 		return nil, -1, err
 	}
-	fd, err := memfd()
+	fd, err := memfd("breezeway")
 	if err != nil {
 		return nil, -1, failed("memfd_create", size, err)
 	}
@@ -60,11 +60,11 @@ func Create(size int) (*Mapping, int, error) {
 	return mapping, fd, nil
 }
 
-func memfd() (int, error) {
+func memfd(name string) (int, error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
-	fd, err := unix.MemfdCreate("breezeway", flags|unix.MFD_NOEXEC_SEAL)
+	fd, err := unix.MemfdCreate(name, flags|unix.MFD_NOEXEC_SEAL)
 	if errors.Is(err, unix.EINVAL) {
-		return unix.MemfdCreate("breezeway", flags)
+		return unix.MemfdCreate(name, flags)
 	}
 	return fd, err
 }
@@ -114,14 +114,20 @@ func mapAndSeal(fd, size int) (*Mapping, error) {
 		_ = unix.Munmap(memory)
 		return nil, failed("lseek", size, err)
 	}
+	return seal(fd, memory)
+}
+
+// seal seals the descriptor of a mapped segment, or unmaps it.
+func seal(fd int, memory []byte) (*Mapping, error) {
 	// Keep the mapping out of forked children. (Go programs exec immediately after a fork; other
 	// code in the process may not.)
-	if err = unix.Madvise(memory, unix.MADV_DONTFORK); err == nil {
+	err := unix.Madvise(memory, unix.MADV_DONTFORK)
+	if err == nil {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, ownerSeals)
 	}
 	if err != nil {
 		_ = unix.Munmap(memory) // The earlier error is returned.
-		return nil, failed("sealing", size, err)
+		return nil, failed("sealing", len(memory), err)
 	}
 	return newMapping(memory, true), nil
 }

@@ -100,7 +100,7 @@ func TestSegmentsWhoseReportsFoundNoRoomAreForgottenAllTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range room/2 + 10 { // Each makes two reports, which are not read.
-		fd, err := memfd()
+		fd, err := memfd("breezeway")
 		if err != nil {
 			t.Fatal(err)
 		}

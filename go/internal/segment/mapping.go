@@ -30,6 +30,8 @@
 //   - Slices: Pin returns a slice of the peer's memory to a caller that has declared its trust that
 //     the peer does not write it at the same time. Its mapping is never unmapped, so that the slice
 //     never refers to unmapped memory.
+//   - Structs: At returns words of the statistics file, which is never unmapped, in memory that
+//     other processes only read.
 //   - Space: Own returns a slice of an own segment to a caller that holds the mapping while it uses
 //     the slice. The peer cannot write there.
 //   - The race detector sees heap and globals only; mappings are neither, and both ends of a
@@ -188,6 +190,20 @@ func (m *Mapping) Take(at int, entry *proto.Entry) error {
 	}
 	return nil
 }
+
+// At returns words of an own segment as a struct, which has no pointers. The caller holds the
+// mapping for as long as it uses the struct.
+func At[T any](m *Mapping, at int) *T {
+	m.mustWrite()
+	m.check(at, int(unsafe.Sizeof(*new(T))))
+	if at%8 != 0 {
+		panic("segment: words that are not aligned")
+	}
+	return (*T)(unsafe.Add(m.base, at))
+}
+
+// Address returns the address of the mapping in this process, for tools that read its memory.
+func (m *Mapping) Address() uint64 { return uint64(uintptr(m.base)) }
 
 func (m *Mapping) bytes(at, length int) []byte {
 	m.check(at, length)

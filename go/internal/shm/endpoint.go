@@ -132,6 +132,9 @@ func (e *Endpoint) Counters() Counters {
 	return e.counters
 }
 
+// Controls returns the addresses of both control segments in this process.
+func (e *Endpoint) Controls() (own, peer uint64) { return e.own.Address(), e.peer.Address() }
+
 // Memory returns the bytes of this side's and of the peer's payload segments, and the bits of the
 // lends that are not known to be released.
 func (e *Endpoint) Memory() (own, peer uint64, lent []uint64) {
