@@ -45,7 +45,7 @@ asan:
 	$(ASAN) --no-fail-fast --lib -p breezeway-os -p breezeway-shm -p breezeway -p breezeway-tokio -p breezeway-shmipc -p breezeway-thrift
 	$(ASAN) -p breezeway-shm --test endpoints
 	$(ASAN) -p breezeway --test sessions -- shared::
-	$(ASAN) -p breezeway-tokio --test sessions -- --skip examples::
+	$(ASAN) -p breezeway-tokio --test sessions
 
 ## ThreadSanitizer over pools, channels and hand-offs: some six minutes (needs a nightly and perl).
 tsan:

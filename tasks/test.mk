@@ -3,9 +3,9 @@
 # The test programs of `make test`. Those with a name of their own here take longest; `rest` has the
 # others, so that a new one is never left out. `measuring` runs alone. The suite that takes longest
 # starts first.
-FOLDERS = crates examples testing
+FOLDERS = crates/* examples testing/*
 # breezeway-etcd is a workspace of its own.
-TEST_FILES = $(filter-out crates/breezeway-etcd/%,$(wildcard $(FOLDERS:%=%/*/tests/*.rs) $(FOLDERS:%=%/*/tests/*/main.rs)))
+TEST_FILES = $(filter-out crates/breezeway-etcd/%,$(wildcard $(FOLDERS:%=%/tests/*.rs) $(FOLDERS:%=%/tests/*/main.rs)))
 ALL_TESTS = $(sort $(basename $(notdir $(patsubst %/main.rs,%,$(TEST_FILES)))))
 LONG = sessions services interop hostile command endpoints
 QUIET = measuring

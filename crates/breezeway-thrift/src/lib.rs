@@ -79,8 +79,7 @@
 //! # }
 //! ```
 //!
-//! `examples/round_trip.rs` encodes and reads a value in every way, `examples/reserved_message`
-//! encodes into a reserved message of a Breezeway session and reads it on the other side.
+//! `examples/round_trip` encodes and reads a value in every way.
 //!
 //! # Performance
 //!

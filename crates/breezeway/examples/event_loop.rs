@@ -1,6 +1,6 @@
 //! `cargo run -p breezeway --example event_loop [ADDRESS]`: a session in an event loop of one's
 //! own: epoll watches the session's socket, and an eventfd by which other threads ask for a turn.
-//! With any other loop it is the same: `mio_loop` uses mio.
+//! With any other loop it is the same.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -23,7 +23,7 @@ package main
 //go:generate go tool kitex -module breezeway/testing/peers/kitex ../../../crates/breezeway-rpc/tests/idl/shop.thrift
 //go:generate go tool kitex -module breezeway/testing/peers/kitex -streamx ../../../crates/breezeway-rpc/tests/idl/room.thrift
 //go:generate go tool kitex -module breezeway/testing/peers/kitex ../../../bench/rpc-peers/idl/echo.thrift
-//go:generate go tool kitex -module breezeway/testing/peers/kitex ../../../examples/thrift-service/idl/users.thrift
+//go:generate go tool kitex -module breezeway/testing/peers/kitex ../../../examples/thrift/users.thrift
 
 import (
 	"fmt"

@@ -14,7 +14,7 @@ import (
 	listed "breezeway/testing/peers/kitex/kitex_gen/users/users"
 )
 
-// table is the service of examples/thrift-service.
+// table is the service of examples/thrift.
 type table struct{}
 
 func (*table) Age(_ context.Context, name string) (int64, error) {

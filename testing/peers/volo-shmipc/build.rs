@@ -4,5 +4,5 @@ use breezeway_idl::{Builder, Services};
 
 fn main() -> Result<(), breezeway_idl::Error> {
     let services = Builder::new().services(Services::Blocking);
-    services.compile(&["../../../examples/thrift-service/idl/users.thrift"])
+    services.compile(&["../../../examples/thrift/users.thrift"])
 }

@@ -6,7 +6,6 @@ mod calls;
 mod cancelling;
 mod closing;
 mod deaths;
-mod examples;
 mod foreign;
 mod generations;
 mod handlers;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 #[test]
 fn example_equals_generated_code() {
-    let example = "../../crates/breezeway-thrift/examples/reserved_message/reading";
+    let example = "../../crates/breezeway-thrift/examples/round_trip/reading";
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join(example);
     let schema = breezeway_idl::read(&[example.with_extension("thrift")], &[]).unwrap();
     let text = breezeway_idl::generate(&schema).unwrap();
