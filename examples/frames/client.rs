@@ -2,6 +2,8 @@
 //! that the peer reads. That memory is ready before the first tensor, which would else wait for it.
 #![forbid(unsafe_code)]
 
+use std::io;
+
 use breezeway::{ExclusiveSession, SessionOptions};
 
 const PUSH: u32 = 0;
@@ -28,6 +30,9 @@ fn main() -> Result<(), breezeway::Report> {
     }
     // The server takes messages in their order: it has read the tensors when it replies.
     let count = session.call(COUNT, b"")?.bytes().u64_le_at(0);
-    println!("the server has read {} tensors", count.expect("a count has eight bytes"));
+    println!(
+        "the server has read {} tensors",
+        count.ok_or_else(|| io::Error::other("a count has eight bytes"))?
+    );
     Ok(())
 }

@@ -29,7 +29,6 @@ fn main() -> Result<(), breezeway::Report> {
     let server = Server::bind(address)?;
     let listener = TcpListener::bind(listener)?;
     println!("listening on {}, metrics at {}", server.address(), listener.local_addr()?);
-    let stopper = server.stopper();
     std::thread::spawn(move || {
         for scraper in listener.incoming() {
             // Records the counts of all sessions up to now.
@@ -39,7 +38,6 @@ fn main() -> Result<(), breezeway::Report> {
                 eprintln!("a scrape failed: {error}");
             }
         }
-        stopper.stop();
     });
     server.serve(|call: Call<'_>| {
         let name = String::from_utf8(call.request().to_vec())?;

@@ -1,10 +1,10 @@
 //! Sends numbers on a stream while it receives their sums, and then makes a call.
 #![forbid(unsafe_code)]
 
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
-use breezeway::Client;
+use breezeway::{Client, Message};
 
 const SUMS: u32 = 0;
 const COUNT: u32 = 1;
@@ -18,14 +18,18 @@ fn main() -> Result<(), breezeway::Report> {
         (1..=100u64).try_for_each(|number| numbers.send(&number.to_le_bytes()))?;
         numbers.finish()
     });
-    let mut last = None;
+    let mut last = 0;
     while let Some(sum) = sums.receive()? {
-        last = sum.bytes().u64_le_at(0);
+        last = number_in(&sum)?;
     }
     sending.join().expect("the sender panicked")?;
 
     let count = client.request(COUNT).timeout(Duration::from_secs(5)).send(b"")?;
-    let count = count.bytes().u64_le_at(0).expect("a count has eight bytes");
-    println!("the sum of {count} numbers is {}", last.expect("a sum has eight bytes"));
+    println!("the sum of {} numbers is {last}", number_in(&count)?);
     Ok(())
+}
+
+fn number_in(message: &Message) -> io::Result<u64> {
+    let number = message.bytes().u64_le_at(0);
+    number.ok_or_else(|| io::Error::other("a number has eight bytes"))
 }

@@ -15,7 +15,8 @@ fn main() -> Result<(), breezeway::Report> {
         let mut sum = 0u64;
         // If the client is gone, this ends with an error, and the stream with it.
         while let Some(number) = stream.receive()? {
-            sum += number.bytes().u64_le_at(0).ok_or("a number has eight bytes")?;
+            let number = number.bytes().u64_le_at(0).ok_or("a number has eight bytes")?;
+            sum = sum.checked_add(number).ok_or("the sum has more than eight bytes")?;
             counted.fetch_add(1, Ordering::Relaxed);
             stream.send(&sum.to_le_bytes())?;
         }

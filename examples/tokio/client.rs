@@ -2,6 +2,7 @@
 //! after a second; a server that ends is awaited for five.
 #![forbid(unsafe_code)]
 
+use std::io;
 use std::time::Duration;
 
 use breezeway_tokio::{Client, ClientOptions, SessionOptions};
@@ -26,7 +27,8 @@ async fn main() -> Result<(), breezeway_tokio::Report> {
     }
     let mut highest = 0;
     while let Some(reply) = calls.join_next().await {
-        highest = highest.max(reply??.bytes().u64_le_at(0).expect("a reply of 8 bytes"));
+        let value = reply??.bytes().u64_le_at(0);
+        highest = highest.max(value.ok_or_else(|| io::Error::other("a value has eight bytes"))?);
     }
     println!("100 calls counted to {highest}");
 

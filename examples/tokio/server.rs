@@ -11,7 +11,7 @@ const ADD: u32 = 1;
 async fn call(counter: Arc<watch::Sender<u64>>, call: OwnedCall) -> Result<(), ReplyError> {
     match (call.method(), call.request().u64_le_at(0)) {
         (ADD, Some(amount)) => {
-            counter.send_modify(|value| *value += amount);
+            counter.send_modify(|value| *value = value.wrapping_add(amount));
             let value = *counter.borrow();
             call.reply(value.to_le_bytes())
         }

@@ -163,10 +163,11 @@ func (l *ledger) publish() {
 		r.sent.entries[aControl] = r.published - min(others, r.published)
 		var lent []uint64
 		r.ownMemory, r.peerMemory, lent = link.end.Memory()
-		r.lent, r.lends = uint64(link.end.UnderWay()), 0
+		lends := uint64(0)
 		for _, word := range lent {
-			r.lends += uint64(bits.OnesCount64(word))
+			lends += uint64(bits.OnesCount64(word))
 		}
+		r.lent, r.lends = uint64(link.end.UnderWay()), lends
 	}
 }
 

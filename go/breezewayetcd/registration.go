@@ -43,8 +43,10 @@ func (r *Registry) Register(ctx context.Context, service string, instance instan
 		value: string(instance.Record()), seconds: max(r.LeaseSeconds, 1),
 		ended: make(chan struct{})}
 	if err := n.put(ctx); err != nil {
-		_ = n.forget(ctx)
-		return nil, err
+		// The key may be there all the same, and ctx over.
+		forgetting, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		return nil, errors.Join(err, n.forget(forgetting))
 	}
 	renewing, stop := context.WithCancel(r.client.Ctx())
 	n.stop = stop

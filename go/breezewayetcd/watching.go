@@ -64,9 +64,12 @@ func (r *Registry) Resolve(ctx context.Context, service string) ([]instances.Ins
 func (r *Registry) watch(service string) *watching {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
 	w := r.watching[service]
-	if w == nil && !r.closed {
-		ctx, stop := context.WithCancel(context.Background())
+	if w == nil {
+		ctx, stop := context.WithCancel(r.client.Ctx())
 		w = &watching{registry: r, folder: r.folder(service), stop: stop,
 			ended: make(chan struct{}), first: make(chan struct{})}
 		r.watching[service] = w

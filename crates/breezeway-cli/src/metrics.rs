@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::shortage;
@@ -16,6 +17,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Builder;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use crate::Failure;
 use crate::announce::announce_metrics;
@@ -23,8 +26,10 @@ use crate::announce::announce_metrics;
 /// Seconds up to which handlers are counted together.
 const BUCKETS: [f64; 10] = [1e-7, 3e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0];
 
-/// Time in which a scraper must send its request.
+/// Time in which a scraper must send its request and take the reply.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum number of scrapers at a time: their descriptors are also those of sessions.
+const MOST: usize = 16;
 
 /// Serves the figures of this process at `address` until the process ends. Servers that follow each
 /// other share the port.
@@ -52,7 +57,9 @@ fn listen(address: SocketAddr, is_shared: bool) -> io::Result<TcpListener> {
 }
 
 async fn accept(listener: &TcpListener, prometheus: &PrometheusHandle) {
+    let places = Arc::new(Semaphore::new(MOST));
     loop {
+        let place = Arc::clone(&places).acquire_owned().await.expect("nobody closes it");
         let Ok((socket, _)) = listener.accept().await else {
             // Descriptors are short, and may be so for a while.
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -64,12 +71,15 @@ async fn accept(listener: &TcpListener, prometheus: &PrometheusHandle) {
             async move { Ok::<_, Infallible>(reply) }
         });
         let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-        let connection = http.serve_connection(TokioIo::new(socket), service);
+        http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
+        let connection = timeout(PATIENCE, http.serve_connection(TokioIo::new(socket), service));
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a scrape failed");
+            match connection.await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::debug!(%error, "a scrape failed"),
+                Err(_) => tracing::debug!("a scraper was too slow"),
             }
+            drop(place);
         });
     }
 }

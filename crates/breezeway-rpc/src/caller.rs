@@ -71,8 +71,8 @@ impl CallOptions {
         self
     }
 
-    /// Records the route of the last attempt of the last call, if the channel is a
-    /// [`breezeway_tokio::Session`].
+    /// Records the route of the last attempt of the last call, if the caller awaits it: its
+    /// carrier, and with [`Instances`](crate::instances::Instances) the instance.
     #[cfg(feature = "tower")]
     pub fn receive_route(mut self, route: &Route) -> Self {
         self.route = Some(route.clone());
@@ -145,10 +145,13 @@ impl Block<'_> {
         self.bytes.as_deref().unwrap_or_default()
     }
 
-    /// Drops the trace if it may be what the server refuses: no call fails by its trace. Returns
-    /// any other error of a request.
+    /// Drops the trace if the request may be too long by it. Returns any other error of a request.
     pub(crate) fn shorten(&mut self, error: Error) -> Result<(), Error> {
-        if !self.has_trace || !matches!(error, Error::Call(CallError::TooMuchMetadata { .. })) {
+        let is_too_long = matches!(
+            error,
+            Error::Call(CallError::TooMuchMetadata { .. } | CallError::TooLarge { .. })
+        );
+        if !self.has_trace || !is_too_long {
             return Err(error);
         }
         self.has_trace = false;

@@ -236,6 +236,9 @@ impl TInputProtocol for Checked<'_> {
         self.begin(TType::Map)?;
         let map = self.inner.read_map_begin()?;
         self.elements([map.key_type, map.value_type], map.size)?;
+        if map.size > 0 && min_size(map.value_type) == 0 {
+            return Err(invalid(format_args!("{} values without a type", map.size)));
+        }
         Ok(map)
     }
 
@@ -313,4 +316,19 @@ lengths! {
     set_end_len();
     map_begin_len(identifier: TMapIdentifier);
     map_end_len();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn map_of_values_without_a_type_is_refused() {
+        for (value_type, is_read) in [(11, true), (0, false), (1, false)] {
+            let map = [8, value_type, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+            let mut map = Bytes::copy_from_slice(&map);
+            let read = Checked::new(&mut map).read_map_begin();
+            assert_eq!(read.is_ok(), is_read, "{value_type}");
+        }
+    }
 }

@@ -32,7 +32,9 @@
 //! pilota, by which Volo reads messages, takes strings that are not UTF-8 as they are, and trusts
 //! lengths, counts, the types of elements and the depth of nesting. This crate checks them while
 //! pilota reads, and fails the call alone. A message has at most 8 Mi numbers, or 1 Mi other
-//! elements, in lists, sets and maps; pilota reserves memory for each, of its type's size.
+//! elements, in lists, sets and maps. pilota reserves memory for each announced element, of the
+//! size of the IDL's type, before it reads the first, and does not free the elements of a list in
+//! front of one that is refused: serve clients that may do so on purpose by `breezeway-rpc`.
 //!
 //! `call_over` replaces Volo's load balance and with it `retry_count`, which has no effect.
 #![forbid(unsafe_code)]

@@ -333,8 +333,11 @@ impl<'c> Call<'c> {
     ///     let (call, later) = call.defer()?;
     ///     std::thread::spawn(move || {
     ///         let sum: u64 = call.request().to_vec().into_iter().map(u64::from).sum();
-    ///         // An error means that the client is gone, and waits for nothing. let _ =
-    ///         call.reply(sum.to_le_bytes()); }); Ok(later) }
+    ///         // An error means that the client is gone, and waits for nothing.
+    ///         let _ = call.reply(sum.to_le_bytes());
+    ///     });
+    ///     Ok(later)
+    /// }
     /// ```
     ///
     /// Fails on a socket if a large request must be copied and memory is lacking.

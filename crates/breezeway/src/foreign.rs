@@ -104,7 +104,8 @@ impl ForeignConnection {
     }
 
     /// Sets if reads and writes that would have to wait fail instead, with
-    /// [`io::ErrorKind::WouldBlock`], for an event loop. At first they wait.
+    /// [`io::ErrorKind::WouldBlock`], for an event loop. At first they wait. The loop reads until
+    /// that error before each wait: bytes may be here already that no event of the socket reports.
     pub fn set_nonblocking(&self, is_nonblocking: bool) -> io::Result<()> {
         Ok(ioctl_fionbio(self, is_nonblocking)?)
     }

@@ -44,9 +44,10 @@ impl Drop for Server {
     }
 }
 
-/// Returns the end of a program.
+/// Returns the end of a program, which is killed after two minutes.
 pub(crate) fn run(name: &str, arguments: &[&str]) -> Output {
-    Command::new(program(name)).args(arguments).output().expect("the program starts")
+    let mut limited = Command::new("timeout");
+    limited.arg("120").arg(program(name)).args(arguments).output().expect("the program starts")
 }
 
 /// Returns what a program prints, which must succeed.

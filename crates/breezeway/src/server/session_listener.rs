@@ -17,7 +17,9 @@ use crate::session::{Counted, Driver, ServerSession};
 
 /// Listens, and completes handshakes, for an event loop: a task of an async runtime, or a thread
 /// with epoll. It enforces the same rules as a [`Server`](super::Server): the policy, the limits,
-/// and the time that a client has for its hello.
+/// and the time that a client has for its hello. Only
+/// [`max_calls_in_flight`](ServerOptions::max_calls_in_flight) has no effect: the loop bounds the
+/// calls that it keeps.
 ///
 /// The event loop watches its descriptor for being readable, level- or edge-triggered, and calls
 /// [`Self::accept`] when it is, and when [`Self::time_left`] is over.

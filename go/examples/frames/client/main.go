@@ -40,12 +40,16 @@ func main() {
 		for _, field := range []uint64{3, 2, 1024, 1024} {
 			head = binary.LittleEndian.AppendUint64(head, field)
 		}
-		_, _ = message.Write(head[:header])
+		if _, err := message.Write(head[:header]); err != nil {
+			log.Fatal(err)
+		}
 		for row = row[:0]; len(row) < cap(row); {
 			row = binary.LittleEndian.AppendUint32(row, math.Float32bits(float32(step+1)))
 		}
 		for message.Written() < tensor {
-			_, _ = message.Write(row)
+			if _, err := message.Write(row); err != nil {
+				log.Fatal(err)
+			}
 		}
 		done, err := session.CallReserved(ctx, push, message)
 		if err != nil {
@@ -56,6 +60,9 @@ func main() {
 	reply, err := session.Call(ctx, count, nil)
 	if err != nil {
 		log.Fatal(err)
+	}
+	if reply.Len() != 8 {
+		log.Fatal("a count has eight bytes")
 	}
 	fmt.Println("the server has read", binary.LittleEndian.Uint64(reply.Bytes()), "tensors")
 }

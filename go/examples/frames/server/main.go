@@ -23,8 +23,12 @@ const (
 var read atomic.Uint64
 
 func serve(_ context.Context, call *breezeway.Call) error {
-	if call.Method() == count {
+	switch call.Method() {
+	case push:
+	case count:
 		return call.Reply(binary.LittleEndian.AppendUint64(nil, read.Load()))
+	default:
+		return call.Fail(breezeway.CodeNoSuchMethod, "there are push and count")
 	}
 	tensor, head := call.Request(), make([]byte, header)
 	if _, err := tensor.ReadAt(head, 0); err != nil {

@@ -42,6 +42,9 @@ func main() {
 		} else if err != nil {
 			log.Fatal(err)
 		}
+		if sum.Len() != 8 {
+			log.Fatal("a sum has eight bytes")
+		}
 		last = binary.LittleEndian.Uint64(sum.Bytes())
 		sum.Release()
 	}
