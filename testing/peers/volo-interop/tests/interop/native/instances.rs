@@ -25,9 +25,13 @@ async fn calls_go_to_the_instances_that_remain() {
     }
     drop(second);
     // The last call on the ended session may have run there, and is not repeated.
-    while let Err(ClientError::Application(_)) = shop.check(1).await {}
-    for _ in 0..20 {
-        shop.check(1).await.unwrap();
+    let mut cut = 0;
+    for _ in 0..40 {
+        match shop.check(1).await {
+            Ok(()) => {}
+            Err(ClientError::Application(_)) if cut == 0 => cut = 1,
+            Err(error) => panic!("{error}"),
+        }
     }
     let bought = shop.buy(volos_tea(2), None).await.unwrap();
     assert!(matches!(bought, MaybeException::Ok(item) if item == volos_tea(2)));
