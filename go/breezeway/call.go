@@ -32,6 +32,9 @@ func (c *Call) IsOneWay() bool { return c.head.Flags.Has(proto.FlagNoReply) }
 // Peer returns the client's credentials.
 func (c *Call) Peer() Peer { return c.session.peer }
 
+// Carrier returns the carrier of the call's session.
+func (c *Call) Carrier() Carrier { return c.session.link.carrier() }
+
 // Service returns the number that the client set with the option [WithService].
 func (c *Call) Service() uint16 { return c.session.peerHello.Service }
 

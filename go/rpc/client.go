@@ -10,13 +10,16 @@ import (
 
 // A Client makes the calls of generated clients on one session, as a [breezeway.Client] does. Any
 // number of generated clients and goroutines share it.
-type Client struct{ sessions *breezeway.Client }
+type Client struct {
+	sessions  *breezeway.Client
+	observers observers
+}
 
 // NewClient returns a client of the given addresses, separated by commas. It dials at the first
 // call.
 func NewClient(addresses string, opts ...breezeway.DialOption) *Client {
 	own := []breezeway.DialOption{breezeway.WithService(wire.Number)}
-	return &Client{breezeway.NewClient(addresses, append(own, opts...)...)}
+	return &Client{sessions: breezeway.NewClient(addresses, append(own, opts...)...)}
 }
 
 // Close closes the session, with all that is in flight on it.
@@ -24,11 +27,19 @@ func (c *Client) Close() error { return c.sessions.Close() }
 
 // Call makes a call for a generated client.
 func (c *Client) Call(ctx context.Context, m Method, args thrift.Struct, result Result) error {
-	block, err := wire.EncodePairs(outgoing(ctx))
-	if err != nil {
+	return c.observers.around(ctx, m, result, func(observed context.Context) error {
+		return c.call(ctx, observed, m, args, result)
+	})
+}
+
+// call makes a call of the caller's context in the one that observers have returned.
+func (c *Client) call(caller, ctx context.Context, m Method, args thrift.Struct,
+	result Result) error {
+	var reply breezeway.Message
+	err := withRequestMetadata(caller, ctx, func(block []byte) (err error) {
+		reply, err = c.send(ctx, m, block, args)
 		return err
-	}
-	reply, err := c.send(ctx, m, block, args)
+	})
 	if err != nil {
 		return failureOf(err)
 	}
@@ -63,5 +74,7 @@ func (c *Client) send(ctx context.Context, m Method, block []byte, args thrift.S
 // Post sends the message of a oneway method for a generated client. Metadata does not travel with
 // it.
 func (c *Client) Post(ctx context.Context, m Method, args thrift.Struct) error {
-	return c.sessions.Post(ctx, m.tag, thrift.Marshal(args))
+	return c.observers.around(ctx, m, nil, func(ctx context.Context) error {
+		return c.sessions.Post(ctx, m.tag, thrift.Marshal(args))
+	})
 }

@@ -16,8 +16,9 @@ type clientStream struct {
 	ctx    context.Context
 	native *breezeway.Stream
 	result Result
-	stop   func() bool // of the context's end
-	once   sync.Once   // of the end
+	stop   func() bool     // of the context's end
+	once   sync.Once       // of the end
+	report func(err error) // to observers, at the end
 
 	mu    sync.Mutex
 	ended error // of the server's messages
@@ -25,30 +26,36 @@ type clientStream struct {
 
 // open opens a stream, which the end of ctx resets.
 func (c *Client) open(ctx context.Context, m Method, result Result) (*clientStream, error) {
-	block, err := wire.EncodePairs(outgoing(ctx))
+	observed, report := c.observers.begin(ctx, m)
+	var native *breezeway.Stream
+	err := withRequestMetadata(ctx, observed, func(block []byte) (err error) {
+		if block == nil {
+			native, err = c.sessions.Open(observed, m.tag)
+		} else {
+			native, err = c.sessions.OpenWithMetadata(observed, m.tag, block)
+		}
+		return err
+	})
 	if err != nil {
+		err = failureOf(err)
+		report(err)
 		return nil, err
 	}
-	var native *breezeway.Stream
-	if block == nil {
-		native, err = c.sessions.Open(ctx, m.tag)
-	} else {
-		native, err = c.sessions.OpenWithMetadata(ctx, m.tag, block)
-	}
-	if err != nil {
-		return nil, failureOf(err)
-	}
-	s := &clientStream{ctx: ctx, native: native, result: result}
+	s := &clientStream{ctx: observed, native: native, result: result, report: report}
 	s.stop = context.AfterFunc(ctx, s.giveUp)
 	return s, nil
 }
 
 // giveUp resets the stream, with the code of a deadline if one has ended its context.
 func (s *clientStream) giveUp() {
-	code := breezeway.CodeCancelled
-	if errors.Is(s.ctx.Err(), context.DeadlineExceeded) {
+	code, err := breezeway.CodeCancelled, s.ctx.Err()
+	if errors.Is(err, context.DeadlineExceeded) {
 		code = breezeway.CodeDeadlinePassed
 	}
+	if err == nil {
+		err = errClosedEarly
+	}
+	s.report(err)
 	s.native.Reset(code)
 }
 
@@ -131,6 +138,7 @@ func (s *clientStream) recv(ctx context.Context, message thrift.Struct) error {
 		s.mu.Lock()
 		s.ended = err
 		s.mu.Unlock()
+		s.reportEnd(err)
 		if s.ctx.Err() != nil {
 			s.giveUp()
 		}
@@ -146,6 +154,14 @@ func (s *clientStream) read(next *breezeway.Message, message thrift.Struct) erro
 		return decodeOutcome(bytes, s.result)
 	}
 	return readMessage(bytes, message)
+}
+
+// reportEnd reports the end of the server's messages to observers.
+func (s *clientStream) reportEnd(err error) {
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	s.report(outcome(err, s.result))
 }
 
 // failure returns the error of the stream for its user.
@@ -208,6 +224,7 @@ func NewServerStreamingClient[Res any](ctx context.Context, client *Client, m Me
 		err = s.closeSend(ctx)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
+		s.report(err)
 		_ = s.Close()
 		return nil, err
 	}
@@ -258,8 +275,9 @@ func (s *ClientStreamingClient[Req, Res]) CloseAndRecv(ctx context.Context) (*Re
 	case err != nil:
 		return nil, err
 	}
+	s.report(errOutcome) // A second message.
 	_ = s.Close()
-	return nil, errOutcome // A second message.
+	return nil, errOutcome
 }
 
 // nothing is a struct that keeps no field.

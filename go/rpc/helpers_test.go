@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 	"github.com/breezeway-ipc/breezeway/go/internal/idl/room"
 	"github.com/breezeway-ipc/breezeway/go/internal/idl/users"
 	"github.com/breezeway-ipc/breezeway/go/rpc"
@@ -88,11 +89,15 @@ func startRust(t *testing.T, address string) func(t *testing.T) string {
 }
 
 func startGo(t *testing.T, address string) func(t *testing.T) string {
+	return serveGo(t, new(rpc.Server), address)
+}
+
+func serveGo(t *testing.T, server *rpc.Server, address string,
+	opts ...breezeway.ServerOption) func(t *testing.T) string {
 	said := make(chan string, 100)
-	var server rpc.Server
-	users.RegisterUsers(&server, table{said})
-	room.RegisterRoom(&server, hall{said})
-	if err := server.Listen(address); err != nil {
+	users.RegisterUsers(server, table{said})
+	room.RegisterRoom(server, hall{said})
+	if err := server.Listen(address, opts...); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)

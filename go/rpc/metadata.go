@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 )
 
@@ -64,6 +65,7 @@ type servedKey struct{}
 // served is the context of a handler.
 type served struct {
 	context.Context
+	carrier  breezeway.Carrier
 	request  map[string]string // without prefixes
 	outgoing map[string]string // the persistent ones, with their prefix
 
@@ -72,8 +74,9 @@ type served struct {
 }
 
 // newServed returns the context of the handler of a request with a metadata block, or without one.
-func newServed(ctx context.Context, block []byte, has bool) (*served, error) {
-	s := &served{Context: ctx}
+func newServed(ctx context.Context, carrier breezeway.Carrier, block []byte, has bool) (*served,
+	error) {
+	s := &served{Context: ctx, carrier: carrier}
 	if !has {
 		return s, nil
 	}
@@ -116,6 +119,16 @@ func Metadata(ctx context.Context, name string) (value string, has bool) {
 		value, has = s.request[name]
 	}
 	return value, has
+}
+
+// CarrierOf returns the carrier of the session by which a handler was called. It returns false for
+// a context that is no handler's.
+func CarrierOf(ctx context.Context) (carrier breezeway.Carrier, has bool) {
+	s, is := ctx.Value(servedKey{}).(*served)
+	if is {
+		carrier = s.carrier
+	}
+	return carrier, is
 }
 
 // SetReplyMetadata has a handler's reply carry a name and a value. On a stream they arrive before

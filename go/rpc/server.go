@@ -19,11 +19,12 @@ const mostHandlers = 65536
 // A Server serves services. Register them with the functions of the generated code, then call
 // Listen and Serve. Handlers run concurrently.
 type Server struct {
-	native   *breezeway.Server // nil before Listen
-	methods  map[uint32]method
-	services []string // their names
-	failed   error    // of a registration
-	listens  bool
+	native    *breezeway.Server // nil before Listen
+	methods   map[uint32]method
+	services  []string // their names
+	observers observers
+	failed    error // of a registration
+	listens   bool
 }
 
 // method is a method with its handler: of calls or of streams.
@@ -113,10 +114,12 @@ func (s *Server) serve(ctx context.Context, native *breezeway.Call) error {
 			Reason: m.name + " is a stream, and was called"}
 	}
 	block, has := native.Request().Metadata()
-	served, err := newServed(ctx, block, has)
+	served, err := newServed(ctx, native.Carrier(), block, has)
 	call := &Call{native: native, ctx: served}
 	if err == nil {
-		err = m.call(served, call)
+		err = s.observers.around(served, m.Method, nil, func(ctx context.Context) error {
+			return m.call(ctx, call)
+		})
 	}
 	switch {
 	case err != nil && native.IsOneWay():

@@ -15,7 +15,8 @@ import (
 type ServerStream struct {
 	native   *breezeway.Stream
 	ctx      *served
-	hasBegun bool // the first entry was sent
+	hasBegun bool  // the first entry was sent
+	failure  error // of the handler, for observers
 }
 
 // serveStream serves a stream.
@@ -26,7 +27,7 @@ func (s *Server) serveStream(opened context.Context, native *breezeway.Stream) {
 		return
 	}
 	block, has := native.Metadata()
-	ctx, err := newServed(opened, block, has)
+	ctx, err := newServed(opened, native.Carrier(), block, has)
 	stream := &ServerStream{native: native, ctx: ctx}
 	switch {
 	case m.stream == nil:
@@ -36,7 +37,13 @@ func (s *Server) serveStream(opened context.Context, native *breezeway.Stream) {
 	case err != nil:
 		_ = stream.End(err, nil)
 	default:
-		_ = m.stream(ctx, stream) // The client has learnt of it.
+		// The client has learnt of an error.
+		_ = s.observers.around(ctx, m.Method, nil, func(ctx context.Context) error {
+			if err := m.stream(ctx, stream); err != nil {
+				return err
+			}
+			return stream.failure
+		})
 	}
 	stream.drain()
 	native.Reset(breezeway.CodeCancelled) // The client may wait to send.
@@ -115,6 +122,7 @@ func (s *ServerStream) SendHeader(ctx context.Context) error {
 
 // End ends a stream whose handler has returned err. Result is an empty one of the method.
 func (s *ServerStream) End(err error, result Result) error {
+	s.failure = outcome(err, result)
 	switch {
 	case err != nil && errors.Is(s.ctx.Err(), context.DeadlineExceeded):
 		s.native.Reset(breezeway.CodeDeadlinePassed)
