@@ -23,7 +23,7 @@ arm64:
 	else echo "SKIPPED: Rust's tests for arm64 need qemu-aarch64, gcc-aarch64-linux-gnu and the target $(ARM64)"; fi
 
 # The Go modules, and the last version of staticcheck that was tried.
-GO_MODULES = . breezewaygrpc breezewaykitex examples/thrift
+GO_MODULES = . breezewaygrpc breezewaykitex breezewayotel examples/thrift
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ## go vet and staticcheck over the Go modules, and all their tests under the race detector (minutes).
 go-race:

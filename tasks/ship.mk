@@ -66,6 +66,7 @@ go:
 		BREEZEWAY_BIN= BREEZEWAY_INTEROP= go test -race -short ./...; \
 		cd breezewaygrpc; go vet ./...; go test -race ./...; \
 		cd ../breezewaykitex; go generate ./...; git diff --exit-code kitex_gen; go vet ./...; go test -race ./...; \
+		cd ../breezewayotel; go vet ./...; go test -race ./...; \
 		cd ../examples/thrift; go vet ./...; go test -race ./...; \
 		cd ../../..; .ci/go-modules; \
 	else echo "SKIPPED: the Go module needs go"; fi

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Certificates of `tls:` addresses are those that the command `breezeway` takes from the
-//! environment.
+//! environment. With `OTEL_EXPORTER_OTLP_ENDPOINT` there, the spans of Users and Room are exported.
 #![forbid(unsafe_code)]
 
 mod cases;
@@ -21,6 +21,7 @@ mod grpc;
 mod hostile;
 mod room;
 mod service;
+mod traces;
 mod users;
 
 use std::path::Path;

@@ -81,6 +81,7 @@ impl AsyncService for Awaited {
 pub(crate) fn serve(address: &Address) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
+        crate::traces::export();
         let server = AsyncServer::bind(address).expect("the address is free");
         let server = server.with_thrift_clients().add_service(Awaited).expect("no numbers collide");
         let server = server.add_service(AsyncRoomServer(Hall)).expect("no numbers collide");

@@ -1,0 +1,4 @@
+package breezewayotel
+
+// KindOf is what a table of errors runs against.
+var KindOf = kindOf
