@@ -34,7 +34,6 @@ type ledger struct {
 	// its spinTime the time spent on polling after the first polls.
 	record      *record
 	recordIndex int
-	began       time.Time
 
 	_ [56]byte // Each call writes a ledger: no other one shares its cache lines.
 }

@@ -4,7 +4,6 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -135,7 +134,6 @@ func (r *record) describe(s *session) {
 	if s.peer.Known {
 		r.peer = uint64(s.peer.UID)<<32 | uint64(s.peer.PID)
 	}
-	s.began = time.Now()
 	r.since, r.cap = sinceBoot(), uint64(s.maxMessage)
 	r.maxInFlight = uint64(s.rules.MaxInFlight())
 	if s.memory != nil {
@@ -184,5 +182,5 @@ func (s *session) publishSleep() {
 	default:
 		r.waitsFor = waitsForData
 	}
-	r.waitsSince = r.since + uint64(time.Since(s.began))
+	r.waitsSince = sinceBoot()
 }

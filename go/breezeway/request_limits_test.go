@@ -34,7 +34,7 @@ func dialByHand(t *testing.T, address string, hello proto.Hello) *byHand {
 	if _, err := conn.Write(hello.Encode()); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := receiveHello(conn); err != nil {
+	if _, _, err := receiveHello(conn, nil); err != nil {
 		t.Fatal(err)
 	}
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
@@ -192,6 +192,62 @@ func TestOneWayMessagesWithoutAWindowStopReadingAtTheirNumber(t *testing.T) {
 	close(release)
 	for range proto.MaxOneWay + 10 {
 		soon(t, "a message", began)
+	}
+}
+
+func TestFloodedSessionPublishesItsNumbers(t *testing.T) {
+	release, began := make(chan struct{}), make(chan struct{}, 2*proto.MaxOneWay)
+	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
+		func(context.Context, *Call) error {
+			began <- struct{}{}
+			<-release
+			return nil
+		}, WithOffload(1))
+	defer close(release)
+	hello := smallHello()
+	hello.MaxStreams = 0
+	client := dialByHand(t, address, hello)
+	session := sessionOf(t, server)
+	post := aFrame(proto.KindMessage, proto.OneWayFlags, 1, nil)
+	if _, err := client.conn.Write(post); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the first message", began)
+	if _, err := client.conn.Write(bytes.Repeat(post, proto.MaxOneWay+10)); err != nil {
+		t.Fatal(err)
+	}
+	for isFlooded := false; !isFlooded; runtime.Gosched() {
+		session.mu.Lock()
+		isFlooded = !session.rules.AwaitsPeer() && !session.leading
+		published, waiting := session.record.arrivals, uint64(session.waiting)
+		session.mu.Unlock()
+		if isFlooded && published != waiting {
+			t.Errorf("%d of %d messages that wait are published", published, waiting)
+		}
+	}
+}
+
+func TestSleepAfterASuspendOfTheMachineIsPublishedWithItsTime(t *testing.T) {
+	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), echoCall)
+	client := dialByHand(t, address, smallHello())
+	session := sessionOf(t, server)
+	// As if the machine had been suspended since for an hour.
+	session.mu.Lock()
+	session.record.since -= uint64(time.Hour)
+	session.mu.Unlock()
+	before := sinceBoot()
+	call := aFrame(proto.KindMessage, proto.RequestFlags, 1, nil)
+	if _, err := client.conn.Write(call); err != nil {
+		t.Fatal(err)
+	}
+	for isAsleep := false; !isAsleep; runtime.Gosched() {
+		session.mu.Lock()
+		isAsleep = session.record.received.entries[aCall] > 0 && session.record.waitsFor != 0
+		since := session.record.waitsSince
+		session.mu.Unlock()
+		if isAsleep && since < before {
+			t.Errorf("it sleeps since %v before the call", time.Duration(before-since))
+		}
 	}
 }
 

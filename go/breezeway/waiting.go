@@ -310,8 +310,8 @@ func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 		began = time.Time{}
 	}
 	s.leading = false
-	if s.leads++; s.leads%leadsPerPublish == 0 {
-		s.publish()
+	if s.leads++; s.leads%leadsPerPublish == 0 || !s.rules.AwaitsPeer() {
+		s.publish() // A flooded session is not driven again before a handler returns.
 	}
 	if s.err != nil {
 		s.free()
