@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -131,6 +132,10 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, erro
 		refuse(g.speaks(), proto.RefusedBusy, err.Error())
 		return nil, *g, err
 	}
+	s.setDeadline(g)
+	if s.takesForeign() {
+		s.allowSilence(g)
+	}
 	agreed, err := hear(g, s.opts)
 	if err != nil && s.isForeign(g, err) {
 		return nil, *g, s.admit(g)
@@ -149,6 +154,29 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, erro
 		return nil, *g, err
 	}
 	return session, *g, nil
+}
+
+// setDeadline begins the time that a client has for its hello.
+func (s *Server) setDeadline(g *greeting) {
+	_ = g.speaks().SetDeadline(time.Now().Add(s.opts.handshakeTimeout))
+}
+
+// allowSilence lets the time for the hello begin with its first bytes, as a client of another
+// protocol may have connected ahead of its first call. A server that no longer listens does not
+// wait for such clients.
+func (s *Server) allowSilence(g *greeting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return
+	}
+	_ = g.speaks().SetDeadline(time.Time{})
+	g.begun = func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.halfOpen.renew(g.conn)
+		s.setDeadline(g)
+	}
 }
 
 // begun answers the hello of an admitted client and returns its session.
@@ -285,7 +313,7 @@ func hostOf(address netip.Addr) netip.Addr {
 
 // halfOpens holds the connections of a server's clients with an incomplete hello. Their number is
 // limited. One more pushes out the oldest connection of the source with the most, so that no source
-// excludes another.
+// excludes another. A connection on which nothing was sent may be as old as it likes.
 type halfOpens struct {
 	most   int
 	places map[net.Conn]place
@@ -337,6 +365,13 @@ func (h *halfOpens) remove(conn net.Conn) bool {
 		delete(h.sources, at.source)
 	}
 	return true
+}
+
+// renew makes a connection the youngest of its source.
+func (h *halfOpens) renew(conn net.Conn) {
+	if at, is := h.places[conn]; is {
+		h.sources[at.source].MoveToBack(at.element)
+	}
 }
 
 func (h *halfOpens) oldestOfLargest() net.Conn {

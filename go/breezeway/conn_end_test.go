@@ -29,7 +29,7 @@ func stoppedServer(t *testing.T) (address string) {
 			return
 		}
 		defer conn.Close()
-		if _, _, err := receiveHello(conn); err != nil {
+		if _, _, err := receiveHello(conn, nil); err != nil {
 			return
 		}
 		hello := smallHello()

@@ -52,12 +52,14 @@ func (c *foreignConn) LocalAddr() net.Addr { return c.local }
 // Peer returns the client's credentials.
 func (c *foreignConn) Peer() Peer { return c.peer }
 
+// takesForeign returns true if the server serves clients of another protocol.
+func (s *Server) takesForeign() bool { return s.foreign != nil && s.opts.foreign != "" }
+
 // isForeign returns true if a client with a failed hello is to be served as one of another
 // protocol. It keeps the client's first bytes.
 func (s *Server) isForeign(g *greeting, failed error) bool {
 	var hello *foreignError
-	if s.foreign == nil || s.opts.foreign == "" || !errors.As(failed, &hello) ||
-		len(g.refused) > 0 {
+	if !s.takesForeign() || !errors.As(failed, &hello) || len(g.refused) > 0 {
 		return false
 	}
 	g.foreign = hello.bytes

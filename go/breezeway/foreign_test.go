@@ -108,6 +108,57 @@ func TestForeignClientIsAcceptedBesideStreams(t *testing.T) {
 	})
 }
 
+func TestSilentForeignClientOutlivesTheHandshakeTimeout(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, carrier string) {
+		timeout := 100 * time.Millisecond
+		if carrier == "tls" {
+			timeout = time.Second // A client needs time for the handshake of TLS.
+		}
+		listener := listenForeign(t, carrier, breezeway.WithHandshakeTimeout(timeout))
+		go echoAll(listener)
+		address := listener.Addr().String()
+		silent, late := foreign(t, address), foreign(t, address)
+		for _, conn := range []net.Conn{silent, late, foreign(t, address)} {
+			if shaking, is := conn.(*tls.Conn); is {
+				if err := shaking.Handshake(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if conn == silent || conn == late {
+				continue
+			}
+			// The time of this one, which connects after them, ends after theirs would.
+			isGivenUp(t, conn)
+		}
+		isGivenUp(t, late)
+		bounces(t, silent, "PRI * HTTP/2.0")
+	})
+}
+
+// isGivenUp sends a part of a hello and waits for the end of the connection.
+func isGivenUp(t *testing.T, conn net.Conn) {
+	t.Helper()
+	if _, err := io.WriteString(conn, "BRZ"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+		t.Fatalf("the connection goes on: %v", err)
+	}
+}
+
+func TestSilentForeignClientEndsWithTheServer(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, carrier string) {
+		listener := listenForeign(t, carrier, breezeway.WithHandshakeTimeout(time.Hour))
+		conn := foreign(t, listener.Addr().String())
+		if err := listener.Shutdown(within(t, time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+			t.Errorf("the connection goes on: %v", err)
+		}
+	})
+}
+
 func TestForeignClientIsKnownByPeerAndCarrier(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		listener := listenForeign(t, carrier)

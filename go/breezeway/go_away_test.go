@@ -104,7 +104,7 @@ func sendsAway(listener net.Listener, leaving int, next *Server) {
 			continue
 		}
 		defer conn.Close()
-		if _, _, err := receiveHello(conn); err != nil {
+		if _, _, err := receiveHello(conn, nil); err != nil {
 			return
 		}
 		own := defaults()

@@ -128,7 +128,7 @@ func TestHellosThatCompleteTogetherGetNoMoreThanMaxSessions(t *testing.T) {
 	served := 0
 	for _, conn := range clients {
 		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-		_, _, err := receiveHello(conn)
+		_, _, err := receiveHello(conn, nil)
 		var refused *proto.Refusal
 		switch {
 		case err == nil:
@@ -161,6 +161,10 @@ func TestHalfOpenLimitIsPaidByTheSourceWithTheMost(t *testing.T) {
 	}
 	if !all.remove(honest) || all.remove(flood[0]) {
 		t.Error("the other user's connection was pushed out")
+	}
+	all.renew(flood[len(flood)-9])
+	if victim := all.oldestOfLargest(); victim != flood[len(flood)-8] {
+		t.Error("a client that begins its hello is not younger than silent ones")
 	}
 	for _, conn := range flood {
 		all.remove(conn)

@@ -40,6 +40,8 @@ type greeting struct {
 	refused []int
 	// foreign holds the first bytes of a client of another protocol.
 	foreign []byte
+	// begun is called when the first bytes of the hello have arrived; nil for no call.
+	begun func()
 }
 
 // meet prepares a connection, performs the TLS handshake if there is one, and determines the peer.
@@ -132,7 +134,7 @@ func (a *agreement) drop() {
 
 // receive receives the peer's hello and maps its control segment.
 func (a *agreement) receive(g *greeting, opts *options) error {
-	hello, fds, err := receiveHello(g.speaks())
+	hello, fds, err := receiveHello(g.speaks(), g.begun)
 	g.refused = fds
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("breezeway: no hello within %v; the peer hangs or does not speak "+
@@ -180,8 +182,9 @@ func sendHello(conn net.Conn, bytes []byte, fd int) error {
 	return err
 }
 
-// receiveHello reads a hello, and no byte behind it, with the descriptors that come with it.
-func receiveHello(conn net.Conn) (*proto.Hello, []int, error) {
+// receiveHello reads a hello, and no byte behind it, with the descriptors that come with it. It
+// calls begun, if that is not nil, after the first bytes.
+func receiveHello(conn net.Conn, begun func()) (*proto.Hello, []int, error) {
 	readUrgentInLine(conn)
 	var bytes []byte
 	var fds []int
@@ -212,6 +215,9 @@ func receiveHello(conn net.Conn) (*proto.Hello, []int, error) {
 				err = &TLSError{err} // A server validates a client's certificate late.
 			}
 			return nil, fds, err
+		}
+		if begun != nil && len(bytes) == 0 {
+			begun()
 		}
 		bytes = append(bytes, piece[:n]...)
 	}
@@ -264,7 +270,6 @@ func readWithRights(conn net.Conn, piece []byte) (int, []int, error) {
 // hear receives a client's hello: the first part of the server's side of the handshake. It answers
 // only to refuse.
 func hear(g *greeting, opts *options) (*agreement, error) {
-	_ = g.speaks().SetDeadline(time.Now().Add(opts.handshakeTimeout))
 	agreed := &agreement{carrier: g.carrier, own: opts.hello(g.carrier == Shm), within: g.within}
 	if err := agreed.receive(g, opts); err != nil {
 		return nil, agreed.refuse(g, err)

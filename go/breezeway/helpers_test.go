@@ -60,7 +60,7 @@ func lyingServer(t *testing.T, serve func(l *liar)) string {
 		if err != nil {
 			return
 		}
-		hello, fds, err := receiveHello(conn)
+		hello, fds, err := receiveHello(conn, nil)
 		defer closeAll(fds)
 		if err != nil {
 			return

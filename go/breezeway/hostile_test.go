@@ -54,7 +54,7 @@ func newLiar(t testing.TB, path string) *liar {
 	}
 	l := &liar{t: t, conn: conn}
 	l.greet()
-	hello, fds, err := receiveHello(conn)
+	hello, fds, err := receiveHello(conn, nil)
 	closeAll(fds)
 	if err != nil {
 		t.Fatal(err)
@@ -293,7 +293,7 @@ func TestAClientEndsItsSessionWithAServerThatLies(t *testing.T) {
 				if err != nil {
 					return
 				}
-				_, fds, _ := receiveHello(conn)
+				_, fds, _ := receiveHello(conn, nil)
 				closeAll(fds)
 				l := &liar{t: t, conn: conn}
 				l.greet()

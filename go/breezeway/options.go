@@ -246,6 +246,9 @@ func WithReturnToFirst(every time.Duration) DialOption {
 // Accept returns their connections unchanged. The limits of a handshake apply until these bytes
 // have arrived; [WithAuthorize] and [WithMaxSessions] apply as for sessions. By default such
 // clients are refused.
+//
+// A client may connect ahead of its first call: the time of the handshake begins with its first
+// byte. Until then it counts against the limit on incomplete hellos.
 func WithForeignProtocol(alpn string) Option {
 	return option(func(o *options) { o.foreign = alpn })
 }

@@ -141,7 +141,7 @@ func TestOwnEndSentAmongFramesEndsTheSession(t *testing.T) {
 		if err := sendHello(conn, hello.Encode(), -1); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := receiveHello(conn); err != nil {
+		if _, _, err := receiveHello(conn, nil); err != nil {
 			t.Fatal(err)
 		}
 		sendOwnEnd(t, conn, 0, conn)

@@ -34,7 +34,7 @@ func newCallerWith(t *testing.T, path string, own *proto.Hello) *caller {
 	}
 	l := &liar{t: t, conn: conn}
 	l.greetWith(own)
-	hello, fds, err := receiveHello(conn)
+	hello, fds, err := receiveHello(conn, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestAnUrgentByteOfAHelloIsReadWithItsDescriptorsLikeAnyOther(t *testing.T) 
 	_ = ours.SetDeadline(time.Now().Add(10 * time.Second))
 	l := &liar{t: t, conn: theirs}
 	l.sendUrgently(liarHello.Encode()[0], 0, 0)
-	_, fds, err := receiveHello(ours)
+	_, fds, err := receiveHello(ours, nil)
 	closeAll(fds)
 	if refusalOf(err) != proto.RefusedViolation {
 		t.Fatalf("the hello gave %v", err)
@@ -62,7 +62,7 @@ func TestHelloDescriptorWithoutNumberIsShortage(t *testing.T) {
 	}
 	// The received descriptor has a number; every other number is taken in between.
 	withoutDescriptors(t, func() {
-		_, fds, err := receiveHello(ours)
+		_, fds, err := receiveHello(ours, nil)
 		closeAll(fds)
 		if !errors.As(err, new(*ShortageError)) {
 			t.Errorf("the hello gave %v", err)

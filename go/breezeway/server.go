@@ -110,7 +110,7 @@ func (s *Server) listen(addresses string, opts ...ServerOption) error {
 		if s.tls, err = s.opts.tlsConfig(false); err != nil {
 			return err
 		}
-		if s.foreign != nil && s.opts.foreign != "" {
+		if s.takesForeign() {
 			s.tls.NextProtos = append(s.tls.NextProtos, s.opts.foreign)
 		}
 	}

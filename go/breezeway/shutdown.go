@@ -38,10 +38,12 @@ func (s *Server) unlisten() <-chan struct{} {
 	if s.succession != nil {
 		s.succession.end()
 	}
+	deadline := longAgo
+	if s.handedOver { // Those that have sent nothing may be waiting without one.
+		deadline = time.Now().Add(s.opts.handshakeTimeout)
+	}
 	for conn := range s.pending {
-		if !s.handedOver {
-			_ = conn.SetDeadline(longAgo)
-		}
+		_ = conn.SetDeadline(deadline)
 	}
 	close(s.idle)
 	return closed

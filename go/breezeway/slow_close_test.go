@@ -203,7 +203,7 @@ func TestSlowCloseDescriptorOfServerHelloDelaysNoDial(t *testing.T) {
 		if err != nil {
 			return
 		}
-		_, fds, _ := receiveHello(conn)
+		_, fds, _ := receiveHello(conn, nil)
 		closeAll(fds)
 		hello := liarHello.Encode()
 		sent(t, conn, hello[:len(hello)-1], slow)

@@ -340,6 +340,11 @@ impl HelloReader {
         usize::from(u16::from_le_bytes(get(&self.bytes, LENGTH_AT)))
     }
 
+    /// Returns true if no byte was received.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     /// Returns all bytes that were received.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes

@@ -89,7 +89,7 @@ fn silent_partial_preface_ends_at_handshake_timeout() {
             let (address, stopper) = (server.address(), server.stopper());
             let serving = tokio::spawn(server.serve(echo));
             let mut silent = Vec::new();
-            for len in 0..8 {
+            for len in 1..8 {
                 let mut client = connect(&address).await;
                 client.write_all(&PREFACE[..len]).await.unwrap();
                 silent.push(client);

@@ -56,6 +56,11 @@ impl GreetingReceiver {
         !self.descriptors.is_empty()
     }
 
+    /// Returns true if no byte was received.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.reader.is_empty()
+    }
+
     /// Returns all received bytes.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.reader.into_bytes()

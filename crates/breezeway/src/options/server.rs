@@ -205,6 +205,10 @@ impl ServerOptions {
     /// time-out; the policy and [`Self::max_sessions`] apply as for sessions. By default such
     /// clients are refused.
     ///
+    /// A client that has sent nothing stays connected past that time-out, which then starts with
+    /// its first byte: it may have connected ahead of its first call. It counts against the limit
+    /// on incomplete hellos, and is pushed out before the other clients of its user.
+    ///
     /// The thread that accepts clients calls `handler`, which therefore starts a thread or a task
     /// and returns. A connection that it drops is closed.
     ///

@@ -151,9 +151,10 @@ impl<D: Destination> Acceptor<D> {
         self.listeners.is_empty()
     }
 
-    /// Returns true while some clients have not completed their hello.
+    /// Returns true while some clients have time to complete their hello. Silent ones do not count:
+    /// they end with the server.
     pub(super) fn has_half_open(&self) -> bool {
-        !self.half_open.is_empty()
+        !self.half_open.are_silent()
     }
 
     /// Makes `notifier` end the sleep of [`Self::turn`].
@@ -197,7 +198,7 @@ impl<D: Destination> Acceptor<D> {
             return Some(Duration::ZERO);
         }
         let patience = self.options.session.handshake_timeout;
-        let late = self.half_open.oldest().map(|(_, accepted)| accepted + patience);
+        let late = self.half_open.oldest().map(|(_, since)| since + patience);
         let due = late.into_iter().chain(self.pause_until).min()?;
         Some(due.saturating_duration_since(Instant::now()))
     }
@@ -220,14 +221,20 @@ impl<D: Destination> Acceptor<D> {
         Ok(woken)
     }
 
-    /// Ends handshakes that have taken too long.
+    /// Ends handshakes that have taken too long. A client that has sent nothing, and may speak
+    /// another protocol, becomes silent.
     fn give_up_late(&mut self) {
         let patience = self.options.session.handshake_timeout;
-        while let Some((token, accepted)) = self.half_open.oldest()
-            && accepted.elapsed() >= patience
+        while let Some((token, since)) = self.half_open.oldest()
+            && since.elapsed() >= patience
         {
             self.advance(token);
-            self.finish(token, Err(HandshakeError::Timeout(patience)));
+            match self.half_open.get_mut(token) {
+                Some(client) if self.options.foreign.is_some() && client.has_sent_nothing() => {
+                    self.half_open.set_since(token, None);
+                }
+                _ => self.finish(token, Err(HandshakeError::Timeout(patience))),
+            }
         }
     }
 
@@ -290,7 +297,7 @@ impl<D: Destination> Acceptor<D> {
             _ => socket.into(),
         };
         let receiver = GreetingReceiver::of_client(carrier, self.options.foreign.is_some());
-        let mut client = HalfOpen { wire, carrier, peer, receiver, accepted: Instant::now() };
+        let mut client = HalfOpen { wire, carrier, peer, receiver, since: Some(Instant::now()) };
         match client.shake() {
             Ok(Shaken::Before | Shaken::Now) => {}
             Ok(Shaken::NotYet { .. }) => return self.keep(client),
@@ -309,7 +316,7 @@ impl<D: Destination> Acceptor<D> {
     /// Stores a client until its hello arrives, and makes room for it if required.
     fn keep(&mut self, client: HalfOpen) {
         while self.half_open.is_full()
-            && let Some(victim) = self.half_open.oldest_of_largest()
+            && let Some(victim) = self.half_open.next_victim()
         {
             // Its hello may have arrived unread.
             self.advance(victim);
@@ -366,8 +373,12 @@ impl<D: Destination> Acceptor<D> {
             Err(error) => return self.finish(token, Err(error)),
         }
         let Some(client) = self.half_open.get_mut(token) else { return };
-        if let Some(received) = client.receiver.receive(&mut client.wire).transpose() {
-            self.finish(token, received);
+        match client.receiver.receive(&mut client.wire).transpose() {
+            Some(received) => self.finish(token, received),
+            None if client.since.is_none() && !client.has_sent_nothing() => {
+                self.half_open.set_since(token, Some(Instant::now()));
+            }
+            None => {}
         }
     }
 

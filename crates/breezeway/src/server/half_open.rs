@@ -4,9 +4,14 @@
 //! so that no user, and over TCP no host, keeps another one out however many silent connections it
 //! opens. A client of the same user has the time in which as many others are accepted as the limit
 //! allows.
+//!
+//! A client that may speak another protocol need not say anything: it may have connected ahead of
+//! its first call. Once the time for its hello is over, such a client is silent. It has no deadline
+//! then, and is pushed out before the other clients of its source.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
+use std::ops::Bound;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
@@ -34,7 +39,8 @@ pub(super) struct HalfOpen {
     pub(super) carrier: Carrier,
     pub(super) peer: Peer,
     pub(super) receiver: GreetingReceiver,
-    pub(super) accepted: Instant,
+    /// Start of the time for its hello; `None` while it is silent.
+    pub(super) since: Option<Instant>,
 }
 
 impl AsFd for HalfOpen {
@@ -58,6 +64,12 @@ impl HalfOpen {
     /// Returns true if bytes to the client wait for room.
     pub(super) fn has_unwritten(&self) -> bool {
         matches!(&self.wire, Wire::Tls(tls) if tls.has_unwritten())
+    }
+
+    /// Returns true if nothing of its hello has arrived, but all that precedes it.
+    pub(super) fn has_sent_nothing(&self) -> bool {
+        let is_shaking = matches!(&self.wire, Wire::Tls(tls) if tls.is_shaking());
+        !is_shaking && self.receiver.is_empty()
     }
 
     /// Continues the TLS handshake as far as possible without waiting.
@@ -99,30 +111,25 @@ impl Source {
 /// The clients without a complete hello, by token.
 pub(super) struct HalfOpens {
     clients: HashMap<u64, HalfOpen>,
-    /// The tokens of each source, the oldest first. Those of removed clients stay until they reach
-    /// the front.
-    order: HashMap<Source, VecDeque<u64>>,
-    /// Number of clients of each source.
-    counts: HashMap<Source, usize>,
+    /// The clients of each source in the order in which they are pushed out.
+    order: HashMap<Source, BTreeSet<Place>>,
     next: u64,
     max: usize,
     origin: Origin,
 }
 
+/// Start of a client's time, and its token: silent clients come first, then the oldest.
+type Place = (Option<Instant>, u64);
+
 impl HalfOpens {
     pub(super) fn new(max: usize) -> Self {
-        Self {
-            clients: HashMap::new(),
-            order: HashMap::new(),
-            counts: HashMap::new(),
-            next: 0,
-            max,
-            origin: Origin::here(),
-        }
+        let (clients, order) = (HashMap::new(), HashMap::new());
+        Self { clients, order, next: 0, max, origin: Origin::here() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.clients.is_empty()
+    /// Returns true if no client has a deadline.
+    pub(super) fn are_silent(&self) -> bool {
+        self.oldest().is_none()
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -135,9 +142,8 @@ impl HalfOpens {
     }
 
     pub(super) fn insert(&mut self, client: HalfOpen) {
-        let source = Source::of(&client.peer);
-        self.order.entry(source).or_default().push_back(self.next);
-        *self.counts.entry(source).or_default() += 1;
+        let place = (client.since, self.next);
+        self.order.entry(Source::of(&client.peer)).or_default().insert(place);
         self.clients.insert(self.next, client);
         self.next += 1;
     }
@@ -146,41 +152,41 @@ impl HalfOpens {
         self.clients.get_mut(&token)
     }
 
+    /// Sets the start of a client's time, or makes the client silent.
+    pub(super) fn set_since(&mut self, token: u64, since: Option<Instant>) {
+        let Some(client) = self.clients.get_mut(&token) else { return };
+        let order = self.order.get_mut(&Source::of(&client.peer)).expect("each client has a place");
+        order.remove(&(client.since, token));
+        order.insert((since, token));
+        client.since = since;
+    }
+
     pub(super) fn remove(&mut self, token: u64) -> Option<HalfOpen> {
         let client = self.clients.remove(&token)?;
         let source = Source::of(&client.peer);
-        let count = self.counts.get_mut(&source).expect("each client is counted");
-        *count -= 1;
-        if *count == 0 {
-            self.counts.remove(&source);
+        let order = self.order.get_mut(&source).expect("each client has a place");
+        order.remove(&(client.since, token));
+        if order.is_empty() {
             self.order.remove(&source);
         }
         Some(client)
     }
 
-    /// Returns the oldest client of the source with the most.
-    pub(super) fn oldest_of_largest(&mut self) -> Option<u64> {
-        let (&source, _) = self.counts.iter().max_by_key(|(_, count)| **count)?;
-        self.oldest_of(source)
+    /// Returns the client that is pushed out next: a silent one or the oldest one of the source
+    /// with the most.
+    pub(super) fn next_victim(&self) -> Option<u64> {
+        let largest = self.order.values().max_by_key(|order| order.len())?;
+        largest.first().map(|&(_, token)| token)
     }
 
-    /// Returns the oldest client.
-    pub(super) fn oldest(&mut self) -> Option<(u64, Instant)> {
-        let sources: Vec<Source> = self.counts.keys().copied().collect();
-        let fronts = sources.into_iter().filter_map(|source| self.oldest_of(source));
-        let token = fronts.min()?;
-        Some((token, self.clients[&token].accepted))
-    }
-
-    fn oldest_of(&mut self, source: Source) -> Option<u64> {
-        let order = self.order.get_mut(&source)?;
-        while let Some(token) = order.front() {
-            if self.clients.contains_key(token) {
-                return Some(*token);
-            }
-            order.pop_front();
-        }
-        None
+    /// Returns the oldest client that is not silent.
+    pub(super) fn oldest(&self) -> Option<(u64, Instant)> {
+        let silent = Bound::Excluded((None, u64::MAX));
+        let timed = self.order.values().filter_map(|order| {
+            let (since, token) = order.range((silent, Bound::Unbounded)).next()?;
+            Some((since.as_ref()?, *token))
+        });
+        timed.min().map(|(since, token)| (token, *since))
     }
 }
 
@@ -215,7 +221,7 @@ mod tests {
             carrier: Carrier::Shm,
             peer,
             receiver: GreetingReceiver::new(Carrier::Shm),
-            accepted: Instant::now(),
+            since: Some(Instant::now()),
         }
     }
 
@@ -237,7 +243,7 @@ mod tests {
             all.insert(of_user(1));
         }
         for round in 0..1000 {
-            let victim = all.oldest_of_largest().unwrap();
+            let victim = all.next_victim().unwrap();
             assert_eq!(victim, first + round, "the oldest of user 1");
             all.remove(victim).unwrap();
             all.insert(of_user(1));
@@ -256,10 +262,32 @@ mod tests {
         assert!(all.remove(0).is_none());
         assert_eq!(all.oldest().unwrap().0, 1);
         all.remove(1).unwrap();
-        assert_eq!(all.oldest_of_largest(), Some(2));
+        assert_eq!(all.next_victim(), Some(2));
         all.remove(2).unwrap();
         assert_eq!(all.oldest().map(|found| found.0), None);
-        assert!(all.order.is_empty() && all.counts.is_empty());
+        assert!(all.order.is_empty());
+    }
+
+    #[test]
+    fn silent_client_is_pushed_out_first_of_its_source() {
+        let mut all = HalfOpens::new(5);
+        for uid in [1, 1, 1, 2] {
+            all.insert(of_user(uid));
+        }
+        all.set_since(1, None);
+        assert_eq!(all.next_victim(), Some(1), "before older ones");
+        all.set_since(3, None);
+        assert_eq!(all.next_victim(), Some(1), "not one of a smaller source");
+        all.set_since(0, None);
+        assert_eq!(all.oldest().map(|found| found.0), Some(2));
+        all.set_since(1, Some(Instant::now()));
+        assert_eq!(all.next_victim(), Some(0));
+        all.set_since(2, None);
+        assert_eq!(all.oldest().map(|found| found.0), Some(1));
+        for token in 0..4 {
+            all.remove(token).unwrap();
+        }
+        assert!(all.are_silent() && all.order.is_empty());
     }
 
     #[test]

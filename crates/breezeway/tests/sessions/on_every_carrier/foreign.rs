@@ -145,13 +145,13 @@ fn prefix_that_differs_from_hello_is_handed_over() {
 }
 
 #[test]
-fn silent_or_closing_short_prefix_is_not_handed_over() {
+fn stopping_or_closing_short_prefix_is_not_handed_over() {
     let timeout = Duration::from_millis(500);
     let both = Both::start(with_timeout(timeout));
     // The timeout counts by the clock on the wall, also while this process stands still.
     let start = Instant::now();
-    let mut clients: Vec<_> = (0..8).map(|_| both.connect()).collect();
-    for (len, client) in clients.iter_mut().enumerate() {
+    let mut clients: Vec<_> = (1..8).map(|_| both.connect()).collect();
+    for (len, client) in (1..).zip(&mut clients) {
         client.write_all(&PREFACE[..len]).unwrap();
     }
     for client in &clients {
@@ -164,6 +164,28 @@ fn silent_or_closing_short_prefix_is_not_handed_over() {
     is_closed(&leaving);
     assert!(both.handed_over.try_recv().is_err());
     both.serves();
+}
+
+#[test]
+fn silent_client_outlives_timeout_that_starts_with_its_first_byte() {
+    let both = Both::start(with_timeout(Duration::from_millis(200)));
+    let (mut silent, mut late) = (both.connect(), both.connect());
+    // The time of this one, which connects after them, ends after theirs would.
+    let mut slow = both.connect();
+    slow.write_all(&PREFACE[..1]).unwrap();
+    is_closed(&slow);
+    let _ = late.write_all(&PREFACE[..7]);
+    is_closed(&late);
+    silent.write_all(PREFACE).unwrap();
+    let mut connection = both.next();
+    connection.write_all(b"hello").unwrap();
+    connection.shutdown_write().unwrap();
+    let mut answer = String::new();
+    silent.read_to_string(&mut answer).unwrap();
+    assert_eq!(answer, "hello");
+    let idle = both.connect();
+    drop(both);
+    is_closed(&idle);
 }
 
 #[test]

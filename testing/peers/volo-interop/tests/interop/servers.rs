@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use breezeway::{Address, ServerOptions, SessionOptions, Stopper};
+use breezeway::{Address, Stopper};
 use breezeway_rpc::{AsyncServer, AsyncServices, Server, ThriftFraming};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
@@ -78,13 +78,6 @@ fn many_files() {
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
 }
 
-/// Volo's pool keeps a connection that it has opened and not used, if another one was free first.
-/// It is used once a later call needs it, which a loaded machine may make later than the second in
-/// which a client has to send something by default.
-fn options() -> ServerOptions {
-    ServerOptions::new().session(SessionOptions::new().handshake_timeout(PATIENCE))
-}
-
 /// Returns the address for a server.
 fn address(carrier: &str, folder: &TempDir) -> Address {
     match carrier {
@@ -129,9 +122,7 @@ impl Served {
     ) -> Self {
         many_files();
         let folder = tempfile::tempdir().unwrap();
-        let server = add(Server::bind_with(address(carrier, &folder), options())
-            .unwrap()
-            .with_thrift_clients());
+        let server = add(Server::bind(&address(carrier, &folder)).unwrap().with_thrift_clients());
         let (place, stopper) = (place_of(&server.address()), server.stopper());
         let serving = std::thread::spawn(move || server.serve().unwrap());
         let ending = Ending::Thread(stopper, Some(serving));
@@ -152,9 +143,7 @@ impl Served {
     ) -> Self {
         many_files();
         let folder = tempfile::tempdir().unwrap();
-        let server = AsyncServer::bind_with(address(carrier, &folder), options())
-            .unwrap()
-            .with_thrift_clients();
+        let server = AsyncServer::bind(&address(carrier, &folder)).unwrap().with_thrift_clients();
         let server = add(server);
         let place = place_of(&server.address());
         let ending = Ending::Task(tokio::spawn(async move { server.serve().await.unwrap() }));
