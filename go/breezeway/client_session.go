@@ -153,13 +153,23 @@ func (s *Session) CallReserved(
 // Post sends a one-way message, which has no reply. It reports only errors of this side. The server
 // may not have served messages that were posted before the session's end.
 func (s *Session) Post(ctx context.Context, method uint32, message []byte) error {
-	return s.session.postAll(ctx, method, [][]byte{message})
+	return s.session.post(ctx, method, &outgoing{bytes: message})
 }
 
 // PostAll posts several messages with one wake-up of the server. After an error, some of them may
 // have been sent.
 func (s *Session) PostAll(ctx context.Context, method uint32, messages [][]byte) error {
 	return s.session.postAll(ctx, method, messages)
+}
+
+// PostReserved sends a one-way message like [Session.Post], which was filled in place.
+func (s *Session) PostReserved(ctx context.Context, method uint32, r *Reservation) error {
+	if r.session != s.session || !r.take() {
+		return ErrSent
+	}
+	err := s.session.post(ctx, method, &outgoing{reserved: r})
+	r.sentOr(err)
+	return err
 }
 
 // Reserve reserves space for a message of n bytes. It waits while the memory for it is lent.

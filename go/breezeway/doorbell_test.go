@@ -18,7 +18,7 @@ func TestPostLeavesDoorbellToItsSleeper(t *testing.T) {
 	}
 	_, err := sessionOf(t, server).openStream(contextOf(t), 0, &outgoing{empty: true}, false)
 	if err == nil {
-		err = s.postOne(0, nil, limit{})
+		err = s.postOne(0, &outgoing{}, limit{})
 	}
 	s.flush()
 	rung := 0

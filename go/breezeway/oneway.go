@@ -20,11 +20,7 @@ func (s *session) postAll(ctx context.Context, method uint32, messages [][]byte)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, message := range messages {
-		err := s.mayBegin(&outgoing{})
-		if err == nil {
-			err = s.postOne(method, message, lim)
-		}
-		if err != nil {
+		if err := s.postOne(method, &outgoing{bytes: message}, lim); err != nil {
 			if s.err == nil {
 				s.flush() // Wakes the peer for the messages before the failed one.
 			}
@@ -35,15 +31,27 @@ func (s *session) postAll(ctx context.Context, method uint32, messages [][]byte)
 	return nil
 }
 
-func (s *session) postOne(method uint32, message []byte, lim limit) error {
-	if err := lim.err(); err != nil {
+// post sends a one-way message.
+func (s *session) post(ctx context.Context, method uint32, out *outgoing) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.postOne(method, out, limitOf(ctx))
+	if s.err == nil {
+		s.flush()
+	}
+	return timedOut(err)
+}
+
+func (s *session) postOne(method uint32, out *outgoing, lim limit) error {
+	if err := cmp.Or(s.mayBegin(&outgoing{}), lim.err()); err != nil {
 		return err
 	}
 	if err := s.waitForOneWayWindow(lim); err != nil {
 		return err
 	}
-	if s.memory != nil && s.rules.IsThrottled(len(message)) {
-		if err := s.holdBack(len(message), lim); err != nil {
+	length := out.length()
+	if s.memory != nil && s.rules.IsThrottled(length) {
+		if err := s.holdBack(out, lim); err != nil {
 			return err
 		}
 	}
@@ -56,14 +64,13 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 			s.takeTurns(catchUpTurns, false)
 		}
 	}
-	out := outgoing{bytes: message}
 	for {
 		if s.err != nil {
 			return s.err
 		}
-		err := s.transmit(head, &out)
+		err := s.transmit(head, out)
 		if err == nil {
-			s.rules.Streams.Posted(len(message))
+			s.rules.Streams.Posted(length)
 			return nil
 		}
 		if err := s.waitForRoom(err, lim); err != nil {
@@ -89,13 +96,17 @@ func (s *session) waitForOneWayWindow(lim limit) error {
 }
 
 // holdBack waits for a moment while more bytes are in flight than a cache holds.
-func (s *session) holdBack(length int, lim limit) error {
+func (s *session) holdBack(out *outgoing, lim limit) error {
 	end, t := s.memory.end, &s.throttle
-	underWay := end.UnderWay()
+	length, own := out.length(), 0
+	if out.reserved != nil && out.reserved.isLoan {
+		own = out.reserved.loan.Taken() // It is under way already.
+	}
+	underWay := end.UnderWay() - own
 	var hold proto.Hold
 	for s.err == nil && t.IsExceeded(underWay, length) {
 		end.Collect()
-		if underWay = end.UnderWay(); !t.IsExceeded(underWay, length) {
+		if underWay = end.UnderWay() - own; !t.IsExceeded(underWay, length) {
 			break
 		}
 		waited, until := lim, t.Wait(&hold, underWay, time.Now())

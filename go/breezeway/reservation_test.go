@@ -60,3 +60,48 @@ func TestAMessageMayBeShorterThanWhatWasReserved(t *testing.T) {
 		}
 	})
 }
+
+func TestReservedOneWayMessagesArriveInTheirOrder(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, carrier string) {
+		const count = 100
+		arrived := make(chan []byte, count)
+		address := goServer(t, carrier, func(_ context.Context, call *breezeway.Call) error {
+			arrived <- call.Request().Bytes()
+			return nil
+		}, nil, breezeway.WithCap(1<<20))
+		conn, ctx := dial(t, address, breezeway.WithCap(1<<20)), within(t, time.Minute)
+		for i := range count {
+			for _, size := range []int{0, 104, 105, 60_000} {
+				message, err := conn.Reserve(ctx, size)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := message.Write(pattern(size, byte(i))); err != nil {
+					t.Fatal(err)
+				}
+				if err := conn.PostReserved(ctx, echo, message); err != nil {
+					t.Fatal(err)
+				}
+				if err := conn.PostReserved(ctx, echo, message); err != breezeway.ErrSent {
+					t.Fatalf("a message that was sent is sent again: %v", err)
+				}
+				if got := <-arrived; !bytes.Equal(got, pattern(size, byte(i))) {
+					t.Fatalf("%d bytes came of %d", len(got), size)
+				}
+			}
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		kept, err := conn.Reserve(ctx, 200)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := conn.PostReserved(ctx, echo, kept); err == nil {
+			t.Error("it was sent past the end of its context")
+		}
+		if _, err := kept.WriteAt([]byte("x"), 0); err != nil {
+			t.Errorf("it cannot be sent again: %v", err)
+		}
+		kept.Abandon()
+	})
+}
