@@ -166,7 +166,7 @@ impl SendHalf {
     }
 
     /// Waits until the peer has reset the stream, or the session is over: for a task that has
-    /// nothing to send now and must stop its work on a reset. Replaces a pending send.
+    /// nothing to send now and must stop its work on a reset. A pending send keeps its place.
     pub fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<StreamError> {
         self.half.poll_reset(cx)
     }

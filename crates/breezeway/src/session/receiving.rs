@@ -191,7 +191,7 @@ impl State {
             StreamEvent::OneWayRoom => self.due.append(&mut self.one_way_waiters),
             StreamEvent::Reset(key) => {
                 self.wake_reader(key);
-                self.due.extend(self.waiters.writer(key));
+                self.due.extend(self.waiters.of_reset(key));
                 // The writer may wait for memory.
                 self.due.append(&mut self.room_waiters);
             }

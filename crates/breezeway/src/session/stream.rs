@@ -341,8 +341,8 @@ impl SendHalf {
     }
 
     /// Returns ready once the peer has reset the stream, or the session is over: for a sender that
-    /// has nothing to send now and would stop working on the stream. Takes the place of a pending
-    /// [`Self::poll_send`].
+    /// has nothing to send now and would stop working on the stream. A pending
+    /// [`Self::poll_send`] keeps its place.
     pub fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<StreamError> {
         let Inner { shared, key, .. } = &*self.inner;
         shared.with(|state| state.poll_stream_reset(cx, *key))

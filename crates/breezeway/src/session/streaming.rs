@@ -39,7 +39,7 @@ impl Received {
 
 impl State {
     /// Sends like [`Self::poll_stream_send`] for a caller that does not wait: it does not replace a
-    /// task that waits for the window or a reset.
+    /// task that waits for the window.
     pub(super) fn try_stream_send(
         &mut self,
         key: StreamKey,
@@ -175,7 +175,7 @@ impl State {
         if let Err(error) = self.check() {
             return Poll::Ready(error.into());
         }
-        let replaced = self.waiters.set_writer(key, cx);
+        let replaced = self.waiters.set_watcher(key, cx);
         self.due.extend(replaced);
         Poll::Pending
     }
@@ -220,7 +220,7 @@ impl State {
     pub(super) fn reset_stream(&mut self, key: StreamKey, code: ErrorCode) {
         self.connection.streams.reset(key, code);
         self.wake_reader(key);
-        self.due.extend(self.waiters.writer(key));
+        self.due.extend(self.waiters.of_reset(key));
         // The writer may wait for memory.
         self.due.append(&mut self.room_waiters);
         // The reader may be the thread that leads, which sleeps in another place.

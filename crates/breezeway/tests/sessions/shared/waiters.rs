@@ -94,6 +94,33 @@ fn memory_waiter_is_woken_by_peers_stream_reset() {
 }
 
 #[test]
+fn waiters_for_window_and_reset_do_not_wake_each_other() {
+    let mut driven = Driven::with(&options().stream_window(1, 1_000));
+    let ((sends, sending), (watches, watching)) = (Task::new(), Task::new());
+    let (mut here, mut there) = open(&mut driven);
+    let sender = there.sender();
+    let (mut sending, mut watching) =
+        (Context::from_waker(&sending), Context::from_waker(&watching));
+    assert!(sender.poll_send(&mut sending, b"x").is_ready());
+    for _ in 0..2 {
+        assert!(sender.poll_send(&mut sending, b"y").is_pending(), "its window is used up");
+        assert!(sender.poll_reset(&mut watching).is_pending());
+        assert_eq!((sends.wakes(), watches.wakes()), (0, 0));
+    }
+    driven.client.1.turn();
+    assert!(here.receiver().try_receive().is_ready());
+    driven.client.1.turn();
+    driven.server.1.turn();
+    assert_eq!((sends.wakes(), watches.wakes()), (1, 0));
+    assert!(sender.poll_send(&mut sending, b"y").is_ready());
+    assert!(sender.poll_send(&mut sending, b"z").is_pending());
+    here.reset(ErrorCode::Application(7));
+    driven.client.1.turn();
+    driven.server.1.turn();
+    assert_eq!((sends.wakes(), watches.wakes()), (2, 1));
+}
+
+#[test]
 fn memory_waiter_is_woken_by_own_stream_reset() {
     let mut driven = Driven::with(&options().cap(1 << 20).stream_window(1 << 20, 1 << 40));
     let (task, waker) = Task::new();
