@@ -25,7 +25,7 @@ import (
 
 // clientSuite makes the options of Client and ClientOf for each Kitex client that uses it.
 type clientSuite struct {
-	resolver discovery.Resolver
+	resolver func(keep func(addresses []string)) discovery.Resolver
 	balances bool // true for a resolver of several instances
 	opts     []breezeway.DialOption
 }
@@ -34,27 +34,32 @@ type clientSuite struct {
 func suiteOf(addresses string, opts []breezeway.DialOption) clientSuite {
 	one := []discovery.Instance{
 		discovery.NewInstance(network, addresses, discovery.DefaultWeight, nil)}
-	return clientSuite{opts: opts, resolver: &discovery.SynthesizedResolver{
+	resolver := &discovery.SynthesizedResolver{
 		ResolveFunc: func(context.Context, string) (discovery.Result, error) {
 			return discovery.Result{Cacheable: true, CacheKey: addresses, Instances: one}, nil
 		},
 		NameFunc:   func() string { return addresses },
 		TargetFunc: func(context.Context, rpcinfo.EndpointInfo) string { return addresses },
-	}}
+	}
+	return clientSuite{opts: opts,
+		resolver: func(func([]string)) discovery.Resolver { return resolver }}
 }
 
 // Options returns Kitex's options, as client.Suite asks for them.
 func (s clientSuite) Options() []client.Option {
 	sessions := newPool(s.opts)
 	return []client.Option{
-		client.WithResolver(s.resolver),
+		client.WithResolver(s.resolver(sessions.keep)),
 		client.WithConnPool(sessions),
 		client.WithTransHandlerFactory(clientFactory{sessions}),
 		{F: func(o *client.Options, _ *utils.Slice) {
 			// Options of the program may stand behind this one.
 			o.TailOptions = append(o.TailOptions, client.Option{F: setProtocol})
 			if s.balances {
-				o.TailOptions = append(o.TailOptions, client.Option{F: preferThisHost})
+				prefer := func(o *client.Options, _ *utils.Slice) {
+					preferThisHost(o, sessions.keep)
+				}
+				o.TailOptions = append(o.TailOptions, client.Option{F: prefer})
 			}
 		}},
 	}

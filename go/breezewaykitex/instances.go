@@ -12,7 +12,6 @@ import (
 	"github.com/cloudwego/kitex/pkg/loadbalance/lbcache"
 	"github.com/cloudwego/kitex/pkg/rpcinfo"
 	"github.com/cloudwego/kitex/pkg/rpcinfo/remoteinfo"
-	"github.com/cloudwego/kitex/pkg/utils"
 
 	"github.com/breezeway-ipc/breezeway/go/instances"
 )
@@ -25,8 +24,9 @@ func isHere(i discovery.Instance) bool {
 	return is
 }
 
-// resolverOf returns Kitex's resolver of the instances that a client can call from here.
-func resolverOf(resolver instances.Resolver) discovery.Resolver {
+// resolverOf returns Kitex's resolver of the instances that a client can call from here. It passes
+// their addresses to keep.
+func resolverOf(resolver instances.Resolver, keep func(addresses []string)) discovery.Resolver {
 	return &discovery.SynthesizedResolver{
 		ResolveFunc: func(ctx context.Context, service string) (discovery.Result, error) {
 			all, err := resolver.Resolve(ctx, service)
@@ -34,9 +34,10 @@ func resolverOf(resolver instances.Resolver) discovery.Resolver {
 				return discovery.Result{}, err
 			}
 			reached := reachable(all)
+			keep(addressesOf(reached))
 			if isCall := rpcinfo.GetRPCInfo(ctx) != nil; isCall && len(reached) == 0 {
 				return discovery.Result{}, fmt.Errorf("breezeway: none of the %d instances of %s "+
-					"can be called from this host", len(all), service)
+					"can be called from this host%s", len(all), service, remedyFor(all))
 			}
 			return discovery.Result{Cacheable: true, CacheKey: service, Instances: reached}, nil
 		},
@@ -45,6 +46,21 @@ func resolverOf(resolver instances.Resolver) discovery.Resolver {
 			return target.ServiceName()
 		},
 	}
+}
+
+// remedyFor names the instances that have no way from here, and the remedy.
+func remedyFor(all []instances.Instance) string {
+	count := 0
+	for _, instance := range all {
+		if addresses, _ := instance.Way(); addresses == "" {
+			count++
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; with sockets only that are not known to be of this host: %d "+
+		"(instances.Here makes one of this host)", count)
 }
 
 // reachable returns the instances that get calls from here, those on this host first.
@@ -65,12 +81,20 @@ func reachable(all []instances.Instance) []discovery.Instance {
 	return append(onHost, others...)
 }
 
+func addressesOf(list []discovery.Instance) []string {
+	addresses := make([]string, 0, len(list))
+	for _, instance := range list {
+		addresses = append(addresses, instance.Address().String())
+	}
+	return addresses
+}
+
 // preferThisHost puts hostFirst in front of a client's load balancer.
-func preferThisHost(o *client.Options, _ *utils.Slice) {
+func preferThisHost(o *client.Options, keep func(addresses []string)) {
 	if o.Balancer == nil {
 		o.Balancer = loadbalance.NewWeightedBalancer()
 	}
-	o.Balancer = hostFirst{o.Balancer}
+	o.Balancer = hostFirst{o.Balancer, keep}
 	if o.BalancerCacheOpt == nil {
 		o.BalancerCacheOpt = &lbcache.Options{RefreshInterval: time.Second}
 	}
@@ -78,7 +102,10 @@ func preferThisHost(o *client.Options, _ *utils.Slice) {
 
 // hostFirst is a load balancer that has another one choose among the instances on this host, and
 // among the others once those were tried.
-type hostFirst struct{ each loadbalance.Loadbalancer }
+type hostFirst struct {
+	each loadbalance.Loadbalancer
+	keep func(addresses []string)
+}
 
 // Name returns the name of the balancer that chooses.
 func (b hostFirst) Name() string { return b.each.Name() }
@@ -99,8 +126,10 @@ func (b hostFirst) Rebalance(change discovery.Change) {
 	}
 }
 
-// Delete passes the end of a set of instances to the balancer that chooses.
+// Delete passes the end of a set of instances to the balancer that chooses. The set of a client
+// without calls ends too: the resolver is not asked again before its next call.
 func (b hostFirst) Delete(change discovery.Change) {
+	b.keep([]string{})
 	each, is := b.each.(loadbalance.Rebalancer)
 	if !is {
 		return

@@ -206,6 +206,10 @@ func TestNoInstanceThatCanBeCalledIsAnErrorUntilThereIsOne(t *testing.T) {
 		if !errors.Is(err, kerrors.ErrServiceDiscovery) || !strings.Contains(err.Error(), reason) {
 			t.Error(err)
 		}
+		hasSocketsElsewhere := len(set) > 0 && set[0].Locality == nil
+		if hasSocketsElsewhere != strings.Contains(err.Error(), "instances.Here") {
+			t.Error(err)
+		}
 		r.register(one)
 		always(t, c, "one here")
 	}
@@ -294,5 +298,33 @@ func TestSessionsOfInstancesThatWentAwayAreClosedBelowNoCall(t *testing.T) {
 	case <-ended:
 	case <-time.After(10 * time.Second):
 		t.Error("the session of an instance that has gone away stays open")
+	}
+}
+
+func TestSessionsOfAnIdleClientAreClosed(t *testing.T) {
+	ended := make(chan struct{}, 1)
+	socket := "shm:" + t.TempDir() + "/s"
+	stop := run(t, new(mirror), socket,
+		breezeway.WithOnSessionEnd(func(breezeway.Peer, error) { ended <- struct{}{} }))
+	defer stop()
+	one, err := instances.Here("one", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon := client.WithLoadBalancer(loadbalance.NewWeightedBalancer(), &lbcache.Options{
+		RefreshInterval: 10 * time.Millisecond, ExpireInterval: 20 * time.Millisecond})
+	c, err := echo.NewClient("echo", breezewaykitex.ClientOf(registryOf(one)), soon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // It is called again after that.
+		if answer := asked(c); answer != "" {
+			t.Fatal(answer)
+		}
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the session of a client without calls stays open")
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"fmt"
 
 	"github.com/cloudwego/kitex/client"
+	"github.com/cloudwego/kitex/pkg/discovery"
 	"github.com/cloudwego/kitex/pkg/rpcinfo"
 	"github.com/cloudwego/kitex/server"
 
@@ -42,10 +43,12 @@ func Client(addresses string, opts ...breezeway.DialOption) client.Option {
 // no instance, or that Kitex's circuit breaker refuses, is followed by one at another instance.
 //
 // Kitex asks the resolver each second, unless WithLoadBalancer sets another interval. The session
-// of an instance that has gone away is closed once its calls and streams have ended. Instances
-// without sessions (Instance.Framing) get no calls. The options are those of [Client].
+// of an instance that has gone away is closed once its calls and streams have ended, and all are
+// once Kitex no longer asks for a client without calls, by default within 30 s. Instances without
+// sessions (Instance.Framing) get no calls. The options are those of [Client].
 func ClientOf(resolver instances.Resolver, opts ...breezeway.DialOption) client.Option {
-	return client.WithSuite(clientSuite{resolverOf(resolver), true, opts})
+	of := func(keep func([]string)) discovery.Resolver { return resolverOf(resolver, keep) }
+	return client.WithSuite(clientSuite{of, true, opts})
 }
 
 // Server has a Kitex server listen at addresses, separated by commas, for native calls and for

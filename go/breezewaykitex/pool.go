@@ -3,6 +3,7 @@ package breezewaykitex
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/cloudwego/kitex/pkg/remote"
@@ -18,7 +19,9 @@ type pool struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session // by the addresses of the instance
-	closed   bool
+	// instances holds the addresses of those that get calls; nil before they are known.
+	instances []string
+	closed    bool
 }
 
 // session is the session of an instance. Kitex closes a client that the program forgets, also below
@@ -40,7 +43,10 @@ func (p *pool) of(addresses string) *session {
 	s := p.sessions[addresses]
 	if s == nil {
 		s = &session{Client: breezeway.NewClient(addresses, p.opts...), pool: p}
-		p.sessions[addresses] = s
+		// A call may have chosen an instance just before it went away.
+		if s.gone = p.hasLeft(addresses); !s.gone {
+			p.sessions[addresses] = s
+		}
 		if p.closed {
 			_ = s.Client.Close()
 		}
@@ -92,37 +98,44 @@ func (*pool) Put(call net.Conn) error { return call.Close() }
 // Discard lets go of a call that failed, or has no reply.
 func (*pool) Discard(call net.Conn) error { return call.Close() }
 
-// Clean lets go of an instance that has gone away. Kitex calls it once no further call is begun
-// there.
-func (p *pool) Clean(_, address string) {
-	p.mu.Lock()
-	s := p.sessions[address]
-	delete(p.sessions, address)
-	if s != nil {
-		s.gone = true
-	}
-	isOver := s != nil && s.isOver()
-	p.mu.Unlock()
-	if isOver {
-		_ = s.Client.Close()
-	}
+// hasLeft returns true for an instance that gets no more calls. The lock is held.
+func (p *pool) hasLeft(address string) bool {
+	return p.instances != nil && !slices.Contains(p.instances, address)
+}
+
+// keep lets go of all instances but these.
+func (p *pool) keep(instances []string) {
+	p.closeOver(func() {
+		p.instances = instances
+		for address, s := range p.sessions {
+			s.gone = p.hasLeft(address)
+		}
+	})
 }
 
 // Close ends the sessions, with the calls in flight, once their streams have ended.
 func (p *pool) Close() error {
+	p.closeOver(func() { p.closed = true })
+	return nil
+}
+
+// closeOver makes a change, and closes the sessions that are over by it.
+func (p *pool) closeOver(change func()) {
 	p.mu.Lock()
-	p.closed = true
+	change()
 	var over []*session
-	for _, s := range p.sessions {
+	for address, s := range p.sessions {
 		if s.isOver() {
 			over = append(over, s)
+		}
+		if s.gone {
+			delete(p.sessions, address)
 		}
 	}
 	p.mu.Unlock()
 	for _, s := range over {
 		_ = s.Client.Close()
 	}
-	return nil
 }
 
 // clientCall is one call: what Write has encoded, until Read makes the call.
@@ -141,4 +154,4 @@ func (c *clientCall) Close() error {
 	return nil
 }
 
-var _ remote.LongConnPool = (*pool)(nil)
+var _ remote.ConnPool = (*pool)(nil)
