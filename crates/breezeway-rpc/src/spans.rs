@@ -26,7 +26,10 @@ mod enabled {
 
     /// Span of a call or stream that has not ended.
     #[derive(Debug)]
-    pub(crate) struct CallSpan(Span);
+    pub(crate) struct CallSpan {
+        span: Span,
+        is_served: bool,
+    }
 
     macro_rules! span_of {
         ($kind:literal, $method:ident $(, $name:literal = $value:expr)?) => {
@@ -49,7 +52,7 @@ mod enabled {
     impl CallSpan {
         /// Creates the span of a call that is made.
         pub(crate) fn of_client(method: &Method) -> Self {
-            Self(span_of!("client", method))
+            Self { span: span_of!("client", method), is_served: false }
         }
 
         /// Creates the span of a call that is served: a child of its client's.
@@ -63,18 +66,18 @@ mod enabled {
                 // Fails without a layer of OpenTelemetry, which then has no use for the parent.
                 let _ = span.set_parent(parent);
             }
-            Self(span)
+            Self { span, is_served: true }
         }
 
         /// Runs a part of the call within the span.
         pub(crate) fn enter<T>(&self, part: impl FnOnce() -> T) -> T {
-            self.0.in_scope(part)
+            self.span.in_scope(part)
         }
 
         /// Awaits a part of the call within the span.
         #[cfg(feature = "tokio")]
         pub(crate) async fn within<T>(&self, part: impl Future<Output = T>) -> T {
-            part.instrument(self.0.clone()).await
+            part.instrument(self.span.clone()).await
         }
 
         /// Runs the whole call within the span.
@@ -100,7 +103,7 @@ mod enabled {
 
         /// Ends the span with the outcome of the call.
         pub(crate) fn end<T>(&mut self, outcome: &Result<T, Error>) {
-            let span = mem::replace(&mut self.0, Span::none());
+            let span = mem::replace(&mut self.span, Span::none());
             if let (Err(error), false) = (outcome, span.is_disabled()) {
                 fail(&span, &error.kind(), &describe(error));
             }
@@ -109,13 +112,14 @@ mod enabled {
 
     impl Drop for CallSpan {
         fn drop(&mut self) {
-            if self.0.is_disabled() {
+            if self.span.is_disabled() {
                 return;
             }
-            if thread::panicking() {
-                fail(&self.0, &ErrorKind::Failed, "the handler panicked");
+            // A caller that panics has dropped its calls.
+            if self.is_served && thread::panicking() {
+                fail(&self.span, &ErrorKind::Failed, "the handler panicked");
             } else {
-                fail(&self.0, &ErrorKind::Cancelled, "dropped before its end");
+                fail(&self.span, &ErrorKind::Cancelled, "dropped before its end");
             }
         }
     }
