@@ -310,7 +310,7 @@ impl Call {
             | Error::Connecting(..)
             | Error::Shmipc(_)
             | Error::NoMetadata
-            | Error::MetadataTooLong
+            | Error::MetadataTooLong { .. }
             | Error::Encode(_)
             | Error::Call(CallError::TooLarge { .. } | CallError::TooMuchMetadata { .. }) => {
                 error.into()

@@ -1,6 +1,5 @@
 //! Client side of generated code.
 
-use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use breezeway::CallError;
@@ -14,7 +13,7 @@ use crate::reply::Reply;
 #[cfg(feature = "tower")]
 use crate::route::Route;
 use crate::spans::{self, CallSpan};
-use crate::thrift;
+use crate::thrift::{self, EncodeError};
 
 /// Options of a call.
 #[derive(Clone, Debug, Default)]
@@ -102,22 +101,28 @@ impl CallOptions {
         }
     }
 
-    /// Returns the metadata of a request: the caller's behind that of the trace, so that it counts
-    /// if both have a name.
-    pub(crate) fn pairs(&self) -> Cow<'_, Pairs> {
+    /// Writes the metadata of a request: the caller's behind that of the trace, so that it counts
+    /// if both have a name. Without the trace if it is too long with it. Returns true if the trace
+    /// was written.
+    pub(crate) fn write_metadata<T>(
+        &self,
+        write: impl Fn(&Pairs) -> Result<T, Error>,
+    ) -> Result<(T, bool), Error> {
         let mut pairs = spans::trace();
-        if pairs.is_empty() {
-            return Cow::Borrowed(&self.metadata.0);
+        if !pairs.is_empty() {
+            pairs.extend_from_slice(&self.metadata.0);
+            match written(write(&pairs)) {
+                Err(Error::MetadataTooLong { .. }) => {}
+                written => return Ok((written?, true)),
+            }
         }
-        pairs.extend_from_slice(&self.metadata.0);
-        Cow::Owned(pairs)
+        Ok((written(write(&self.metadata.0))?, false))
     }
 
     /// Returns the metadata in its format on a shared session.
     pub(crate) fn block(&self) -> Result<Block<'_>, Error> {
-        let pairs = self.pairs();
-        let bytes = metadata::encode(&pairs)?;
-        Ok(Block { options: self, bytes, has_trace: matches!(pairs, Cow::Owned(_)) })
+        let (bytes, has_trace) = self.write_metadata(metadata::encode)?;
+        Ok(Block { options: self, bytes, has_trace })
     }
 
     /// Returns the block of a message without metadata.
@@ -131,6 +136,16 @@ impl CallOptions {
         reply.replace(Vec::new());
         reply.add_block(block)
     }
+}
+
+/// Returns the result of writing metadata, with the error of a session for one of TTHeader.
+fn written<T>(written: Result<T, Error>) -> Result<T, Error> {
+    written.map_err(|error| match error {
+        Error::Encode(EncodeError::HeaderTooLong { size, limit }) => {
+            Error::MetadataTooLong { size, limit }
+        }
+        error => error,
+    })
 }
 
 /// The metadata of a request on a shared session, with the call's other options.

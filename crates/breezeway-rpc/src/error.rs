@@ -73,9 +73,14 @@ pub enum Error {
     /// A session of one caller carries no metadata.
     #[error("a session or a pool of them carries no metadata; call over a breezeway::Session")]
     NoMetadata,
-    /// A name or value of the metadata is too long for its 16-bit length.
-    #[error("a name or value of the metadata is longer than 65535 bytes")]
-    MetadataTooLong,
+    /// The metadata is too long: one name or value of it on a session, all of it in TTHeader.
+    #[error("{size} bytes of metadata are too long; at most {limit} can travel here")]
+    MetadataTooLong {
+        /// Bytes of the name or value, or of the header.
+        size: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// No connection to a Thrift server could be opened: the call was never sent.
     #[error("cannot connect to {0}{advice}", advice = advice(.1))]
     Connecting(Address, #[source] io::Error),
@@ -121,7 +126,7 @@ impl Error {
                 ErrorKind::Violation
             }
             Self::Encode(_) | Self::NoMetadata => ErrorKind::InvalidUse,
-            Self::MetadataTooLong => ErrorKind::TooLarge,
+            Self::MetadataTooLong { .. } => ErrorKind::TooLarge,
             Self::StreamEnded => ErrorKind::Closed,
             Self::Connecting(..) | Self::NoInstance(_) => ErrorKind::Unreachable,
             #[cfg(feature = "shmipc")]
@@ -146,7 +151,7 @@ impl Error {
             | Self::NoInstance(_)
             | Self::Overloaded
             | Self::NoMetadata
-            | Self::MetadataTooLong
+            | Self::MetadataTooLong { .. }
             | Self::Encode(_) => false,
             #[cfg(feature = "shmipc")]
             Self::Shmipc(_) => false,

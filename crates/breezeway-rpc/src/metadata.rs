@@ -125,7 +125,8 @@ pub(crate) fn for_thrift_clients(pairs: Pairs) -> Pairs {
 pub(crate) fn encode(pairs: &Pairs) -> Result<Option<Vec<u8>>, Error> {
     let mut block = Vec::new();
     for text in pairs.iter().flat_map(|(key, value)| [key, value]) {
-        let length = u16::try_from(text.len()).map_err(|_| Error::MetadataTooLong)?;
+        let (size, limit) = (text.len(), usize::from(u16::MAX));
+        let length = u16::try_from(size).map_err(|_| Error::MetadataTooLong { size, limit })?;
         block.extend_from_slice(&length.to_be_bytes());
         block.extend_from_slice(text);
     }
@@ -208,6 +209,7 @@ mod tests {
     #[test]
     fn values_too_long_for_a_block_are_refused() {
         let outcome = encode(&vec![(b"k".to_vec(), vec![0; 65_536])]);
-        assert!(matches!(outcome, Err(Error::MetadataTooLong)));
+        let Err(Error::MetadataTooLong { size, limit }) = outcome else { panic!("{outcome:?}") };
+        assert_eq!((size, limit), (65_536, 65_535));
     }
 }

@@ -7,6 +7,7 @@ use super::message::{Framing, Message, write_value};
 use crate::business::BusinessError;
 use crate::caller::CallOptions;
 use crate::error::Error;
+use crate::metadata::Pairs;
 use crate::method::Method;
 use crate::thrift::{
     self, ExceptionKind, HeaderKey, MessageHeader, MessageKind, TtHeader, decode_slice,
@@ -43,19 +44,30 @@ pub(super) fn request<A: thrift::Call>(
     options: &CallOptions,
 ) -> Result<Vec<u8>, Error> {
     let kind = if method.oneway { MessageKind::Oneway } else { MessageKind::Call };
-    let header = match framing {
-        Framing::TtHeader { .. } => header(sequence, kind, method, options),
-        _ if options.metadata.0.is_empty() => TtHeader::default(),
-        _ => return Err(Error::NoMetadata),
-    };
     let head = MessageHeader { kind, name: method.name, sequence };
-    write_value(framing, &header, &head, arguments)
+    match framing {
+        Framing::TtHeader { .. } => {
+            let written = options.write_metadata(|pairs| {
+                let header = header(&head, method, pairs, options);
+                write_value(framing, &header, &head, arguments)
+            });
+            Ok(written?.0)
+        }
+        _ if options.metadata.0.is_empty() => {
+            write_value(framing, &TtHeader::default(), &head, arguments)
+        }
+        _ => Err(Error::NoMetadata),
+    }
 }
 
-fn header(sequence: i32, kind: MessageKind, method: &Method, options: &CallOptions) -> TtHeader {
-    let mut header =
-        TtHeader { sequence, texts: options.pairs().into_owned(), ..TtHeader::default() };
-    header.texts.push((b"isn".to_vec(), method.service.into()));
+fn header(
+    head: &MessageHeader<&str>,
+    method: &Method,
+    pairs: &Pairs,
+    options: &CallOptions,
+) -> TtHeader {
+    let MessageHeader { kind, sequence, .. } = *head;
+    let mut header = TtHeader { sequence, texts: texts(method, pairs), ..TtHeader::default() };
     let mut put = |key, value: String| header.numbered.push((key, value.into_bytes()));
     put(HeaderKey::TRANSPORT_TYPE, "framed".to_owned());
     put(HeaderKey::TO_SERVICE, method.service.to_owned());
@@ -65,6 +77,12 @@ fn header(sequence: i32, kind: MessageKind, method: &Method, options: &CallOptio
         put(HeaderKey::RPC_TIMEOUT, timeout);
     }
     header
+}
+
+fn texts(method: &Method, pairs: &Pairs) -> Pairs {
+    let mut texts = pairs.clone();
+    texts.push((b"isn".to_vec(), method.service.into()));
+    texts
 }
 
 /// Number of the only stream of a connection.
@@ -77,10 +95,11 @@ pub(crate) fn opening(
     options: &CallOptions,
 ) -> Result<(Writer, Vec<u8>), Error> {
     let writer = Writer::new(STREAM, method.name.to_owned());
-    let mut texts = options.pairs().into_owned();
-    texts.push((b"isn".to_vec(), method.service.into()));
-    let mut bytes = Vec::new();
-    writer.opening(texts, timeout(options), &mut bytes)?;
+    let (mut bytes, _) = options.write_metadata(|pairs| {
+        let mut bytes = Vec::new();
+        writer.opening(texts(method, pairs), timeout(options), &mut bytes)?;
+        Ok(bytes)
+    })?;
     if let Some(request) = request {
         writer.data(request, &mut bytes)?;
         writer.end(&mut bytes)?;

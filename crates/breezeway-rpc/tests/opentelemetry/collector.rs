@@ -3,8 +3,10 @@
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::time::Duration;
 
-use opentelemetry::global;
+use opentelemetry::propagation::text_map_propagator::FieldIter;
+use opentelemetry::propagation::{Extractor, Injector, TextMapPropagator};
 use opentelemetry::trace::{TraceContextExt, TracerProvider};
+use opentelemetry::{Context, global};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
@@ -24,6 +26,31 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
+
+/// Length of a value that the trace of a context has besides.
+#[derive(Clone, Copy)]
+pub(crate) struct Padding(pub(crate) usize);
+
+/// Propagator of traces and of their padding.
+#[derive(Debug)]
+struct Propagator(TraceContextPropagator);
+
+impl TextMapPropagator for Propagator {
+    fn inject_context(&self, cx: &Context, injector: &mut dyn Injector) {
+        self.0.inject_context(cx, injector);
+        if let Some(Padding(len)) = cx.get() {
+            injector.set("padding", "x".repeat(*len));
+        }
+    }
+
+    fn extract_with_context(&self, cx: &Context, extractor: &dyn Extractor) -> Context {
+        self.0.extract_with_context(cx, extractor)
+    }
+
+    fn fields(&self) -> FieldIter<'_> {
+        self.0.fields()
+    }
+}
 
 /// Time limit of each wait.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -75,7 +102,7 @@ impl Collector {
                 .build();
             SdkTracerProvider::builder().with_span_processor(processor).build()
         };
-        global::set_text_map_propagator(TraceContextPropagator::new());
+        global::set_text_map_propagator(Propagator(TraceContextPropagator::new()));
         let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
         // Of the crates below only the spans of services.
         let spans = Targets::new()

@@ -4,17 +4,19 @@
 mod collector;
 mod room;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use breezeway::{Address, ServerOptions, SessionOptions, Stopper};
 use breezeway_rpc::{AsyncServer, AsyncThriftClient, CallOptions, Error, Server, ThriftClient};
+use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use tracing::Instrument;
 use tracing::subscriber::{NoSubscriber, with_default};
 
-use collector::{COLLECTOR, Trace, attribute};
+use collector::{COLLECTOR, Padding, Trace, attribute};
 use room::{AsyncRoomClient, AsyncRoomServer, Hall, RoomClient, RoomSayError, RoomServer, line};
 
 /// A served room, which ends with this.
@@ -275,6 +277,22 @@ mod streams {
             assert_eq!((server.0, server.1), (StatusCode::Error, Some("Cancelled")));
         }
     }
+
+    #[test]
+    fn stream_of_a_caller_that_panics_is_cancelled() {
+        let served = blocking(ServerOptions::new());
+        let (trace, ()) = COLLECTOR.trace(3, || {
+            let talking = AssertUnwindSafe(|| {
+                let mut stream = session(&served).talk().unwrap();
+                stream.send(&line("hi")).unwrap();
+                stream.receive().unwrap().unwrap();
+                panic!("on purpose");
+            });
+            catch_unwind(talking).unwrap_err();
+        });
+        let [client, _] = ends(&trace, "talk").map(failure);
+        assert_eq!(client, (StatusCode::Error, Some("Cancelled"), "dropped before its end"));
+    }
 }
 
 mod metadata {
@@ -299,6 +317,42 @@ mod metadata {
             });
             let clients = trace.0.iter().filter(|span| span.kind() == SpanKind::Client);
             assert_eq!(clients.count(), 4);
+        }
+    }
+
+    #[test]
+    fn calls_and_streams_drop_a_trace_that_is_too_long() {
+        let parent = opentelemetry::Context::new().with_value(Padding(70_000));
+        for served in both(&ServerOptions::new()) {
+            with_default(NoSubscriber::new(), || {
+                let _parent = parent.clone().attach();
+                assert_eq!(session(&served).say(line("metadata")).unwrap().text, "0");
+                session(&served).listen(line("hi")).unwrap().receive().unwrap();
+                thrift(&served).say(line("hi")).unwrap();
+                thrift(&served).listen(line("hi")).unwrap().receive().unwrap();
+                COLLECTOR.runtime().block_on(async {
+                    let room = awaited_session(&served).await;
+                    assert_eq!(room.say(line("metadata")).await.unwrap().text, "0");
+                    room.listen(line("hi")).await.unwrap().receive().await.unwrap();
+                    let room = awaited_thrift(&served);
+                    room.say(line("hi")).await.unwrap();
+                    room.listen(line("hi")).await.unwrap().receive().await.unwrap();
+                });
+            });
+        }
+    }
+
+    #[test]
+    fn too_long_metadata_of_the_caller_fails_with_size_and_limit() {
+        let served = blocking(ServerOptions::new());
+        let options = || CallOptions::new().metadata("name", "x".repeat(70_000));
+        let native = session(&served).with(options()).say(line("hi")).unwrap_err();
+        let thrift = thrift(&served).with(options()).say(line("hi")).unwrap_err();
+        for (error, limits) in [(native, 65_535), (thrift, 65_536)] {
+            let RoomSayError::Rpc(Error::MetadataTooLong { size, limit }) = error else {
+                panic!("{error}")
+            };
+            assert!(size >= 70_000 && limit == limits, "{size}, {limit}");
         }
     }
 
