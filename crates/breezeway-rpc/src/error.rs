@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use breezeway::{
     Address, CallError, ClientError, ConnectError, ErrorCode, ErrorKind, HandshakeError,
@@ -90,8 +91,13 @@ pub enum Error {
     #[error(transparent)]
     Shmipc(#[from] breezeway_shmipc::ConnectError),
     /// No instance of the service could take the call in time: the call was never sent.
-    #[error("no instance of the service could take the call within {0:?}")]
-    NoInstance(std::time::Duration),
+    #[error("no instance of the service could take the call within {waited:?}{}", way(*.unreached))]
+    NoInstance {
+        /// The wait.
+        waited: Duration,
+        /// Number of instances with sockets only that are not known to be of this host.
+        unreached: usize,
+    },
     /// A layer of this side has shed the call, because of too many calls: the call was never sent.
     #[error("too many calls are in flight on this side, so this one was not sent")]
     Overloaded,
@@ -104,6 +110,17 @@ pub enum Error {
     /// The server's data is not a reply to this call.
     #[error("the server does not speak Thrift as expected: {0}")]
     Protocol(String),
+}
+
+/// Returns the reason for which instances are not reached, and the remedy.
+fn way(unreached: usize) -> String {
+    match unreached {
+        0 => String::new(),
+        count => format!(
+            "; instances with sockets only that are not known to be of this host: {count} \
+             (Instance::here creates one of this host)"
+        ),
+    }
 }
 
 impl Error {
@@ -128,7 +145,7 @@ impl Error {
             Self::Encode(_) | Self::NoMetadata => ErrorKind::InvalidUse,
             Self::MetadataTooLong { .. } => ErrorKind::TooLarge,
             Self::StreamEnded => ErrorKind::Closed,
-            Self::Connecting(..) | Self::NoInstance(_) => ErrorKind::Unreachable,
+            Self::Connecting(..) | Self::NoInstance { .. } => ErrorKind::Unreachable,
             #[cfg(feature = "shmipc")]
             Self::Shmipc(_) => ErrorKind::Unreachable,
             Self::Overloaded => ErrorKind::Shortage,
@@ -148,7 +165,7 @@ impl Error {
         match self {
             Self::Connect(_)
             | Self::Connecting(..)
-            | Self::NoInstance(_)
+            | Self::NoInstance { .. }
             | Self::Overloaded
             | Self::NoMetadata
             | Self::MetadataTooLong { .. }
@@ -165,7 +182,7 @@ impl Error {
     #[cfg(feature = "tower")]
     pub(crate) fn may_pass(&self) -> bool {
         match self {
-            Self::Connect(_) | Self::Connecting(..) | Self::NoInstance(_) | Self::Io(_) => true,
+            Self::Connect(_) | Self::Connecting(..) | Self::NoInstance { .. } | Self::Io(_) => true,
             #[cfg(feature = "shmipc")]
             Self::Shmipc(_) => true,
             Self::Call(CallError::Failed { code, .. }) => matches!(

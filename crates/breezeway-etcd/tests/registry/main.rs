@@ -187,7 +187,7 @@ mod needs_etcd {
         let calling = async { instances.ready().await?.call(request).await };
         let failed = timeout(PATIENCE, calling).await.expect("the call ends by itself");
         let failed = failed.map(drop).unwrap_err();
-        assert!(matches!(failed, Error::NoInstance(waited) if waited == TIME), "{failed}");
+        assert!(matches!(failed, Error::NoInstance { waited, .. } if waited == TIME), "{failed}");
     }
 
     /// Callers that call until `end`; none may fail.

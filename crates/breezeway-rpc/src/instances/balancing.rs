@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -85,6 +86,8 @@ impl InstanceOptions {
 pub struct Instances {
     balancers: Arc<Mutex<Balancers>>,
     wait: Duration,
+    /// Number of instances without a way from here.
+    unreached: Arc<AtomicUsize>,
     _following: Arc<Task<()>>,
 }
 
@@ -138,11 +141,14 @@ impl Instances {
             // Calls in flight are counted for each share, so that a heavy instance may be busier.
             move || PendingRequests::new(boxed.clone(), CompleteOnResponse::default())
         };
-        let following = tokio::spawn(follow(resolver, tell_here, tell_elsewhere, make));
+        let unreached = Arc::<AtomicUsize>::default();
+        let count = Arc::clone(&unreached);
+        let following = tokio::spawn(follow(resolver, tell_here, tell_elsewhere, make, count));
         let balancers = Balancers { here: Balance::new(here), elsewhere: Balance::new(elsewhere) };
         Self {
             balancers: Arc::new(Mutex::new(balancers)),
             wait,
+            unreached,
             _following: Arc::new(Task(following)),
         }
     }
@@ -190,6 +196,7 @@ impl Service<CallRequest> for Instances {
 
     fn call(&mut self, request: CallRequest) -> Self::Future {
         let balancers = Arc::clone(&self.balancers);
+        let unreached = Arc::clone(&self.unreached);
         // The call's own timeout includes the wait for an instance, and all resends.
         let deadline = request.options.deadline();
         let longest = request.options.timeout.map_or(self.wait, |given| given.min(self.wait));
@@ -200,7 +207,10 @@ impl Service<CallRequest> for Instances {
                     deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
                 let wait = left.map_or(longest, |left| left.min(longest));
                 let sent = timeout(wait, send(&balancers, &request, deadline)).await;
-                let sent = sent.map_err(|_| Error::NoInstance(longest))?;
+                let sent = sent.map_err(|_| Error::NoInstance {
+                    waited: longest,
+                    unreached: unreached.load(Ordering::Relaxed),
+                })?;
                 let sent = sent.map_err(Error::from_layer)?;
                 match sent.await.map_err(Error::from_layer) {
                     Err(error) if resends < RESENDS && was_over(&error) => resends += 1,
@@ -224,7 +234,7 @@ fn was_over(error: &Error) -> bool {
 mod tests {
     use std::future::pending;
     use std::hash::{BuildHasherDefault, DefaultHasher};
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::AtomicU32;
 
     use tower::service_fn;
     use tower::util::rng::HasherRng;
@@ -272,7 +282,13 @@ mod tests {
                 }));
                 move || PendingRequests::new(service.clone(), CompleteOnResponse::default())
             };
-            let following = Task(tokio::spawn(follow(resolver, tell_here, tell_elsewhere, reach)));
+            let following = Task(tokio::spawn(follow(
+                resolver,
+                tell_here,
+                tell_elsewhere,
+                reach,
+                Arc::default(),
+            )));
             let chance = HasherRng::with_hasher(BuildHasherDefault::<DefaultHasher>::default());
             let balancers = Balancers {
                 here: Balance::new(here),

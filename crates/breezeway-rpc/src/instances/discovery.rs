@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::Range;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -119,12 +120,13 @@ struct Reached<M> {
 
 /// Follows the resolver, and passes instances here and elsewhere to the balancers: each as many
 /// times as its weight requires. The function returned by `reach` creates the shares of one
-/// instance.
+/// instance. `unreached` receives the number of instances without a way from here.
 pub(super) async fn follow<R: Resolver, S, M: Fn() -> S>(
     mut resolver: R,
     here: Told<S>,
     elsewhere: Told<S>,
     reach: impl Fn(&Instance, &Way) -> M,
+    unreached: Arc<AtomicUsize>,
 ) {
     let mut known = HashMap::new();
     let mut set: Vec<Instance> = Vec::new();
@@ -138,7 +140,7 @@ pub(super) async fn follow<R: Resolver, S, M: Fn() -> S>(
             next = resolver.next() => set = next,
             () = sleep(FOLDERS), if may_move => {}
         }
-        let found = found(&set);
+        let found = found(&set, &unreached);
         known.retain(|name, reached: &mut Reached<M>| {
             let new = found.get(name).map(|(_, way, _)| way);
             // An instance with a new address is replaced below, once the new one is ready.
@@ -169,19 +171,25 @@ pub(super) async fn follow<R: Resolver, S, M: Fn() -> S>(
 }
 
 /// Returns the instances that can be reached and may be called, with their way and number of
-/// shares.
-fn found(set: &[Instance]) -> HashMap<Arc<str>, (&Instance, Way, u32)> {
+/// shares. Counts the others that may be called.
+fn found<'s>(
+    set: &'s [Instance],
+    unreached: &AtomicUsize,
+) -> HashMap<Arc<str>, (&'s Instance, Way, u32)> {
     let shares = shares(set.iter());
-    set.iter()
-        .filter_map(|instance| {
-            let shares = *shares.get(instance.name())?;
-            let way = instance.way();
-            if way.is_none() {
-                tracing::debug!(?instance, "has no place that is reached from here");
-            }
-            Some((Arc::clone(instance.name()), (instance, way?, shares)))
-        })
-        .collect()
+    let mut without_way = 0;
+    let found = set.iter().filter_map(|instance| {
+        let shares = *shares.get(instance.name())?;
+        let way = instance.way();
+        if way.is_none() {
+            without_way += 1;
+            tracing::debug!(?instance, "has no place that is reached from here");
+        }
+        Some((Arc::clone(instance.name()), (instance, way?, shares)))
+    });
+    let found = found.collect();
+    unreached.store(without_way, Ordering::Relaxed);
+    found
 }
 
 #[cfg(test)]

@@ -207,7 +207,10 @@ async fn call_waits_for_an_instance_and_then_fails() {
     let options = InstanceOptions::new().wait(Duration::from_millis(50));
     let hasty = shop(Instances::new(Watched::new(sets.clone()), options));
     let none = hasty.count().await.unwrap_err();
-    assert!(matches!(none, Error::NoInstance(_)) && !none.may_have_run(), "{none:?}");
+    assert!(
+        matches!(none, Error::NoInstance { unreached: 0, .. }) && !none.may_have_run(),
+        "{none:?}"
+    );
     let options = InstanceOptions::new().wait(PATIENCE);
     let patient = shop(Instances::new(Watched::new(sets), options));
     let waiting = tokio::spawn(async move { call(&patient).await.unwrap() });
@@ -215,6 +218,15 @@ async fn call_waits_for_an_instance_and_then_fails() {
     tell.send_replace(vec![Instance::new("late", server.address.clone())]);
     assert_eq!(waiting.await.unwrap(), ("late".to_owned(), Carrier::Tcp));
     server.end().await;
+}
+
+#[tokio::test]
+async fn instance_with_sockets_of_no_known_host_is_named_in_the_error() {
+    let set = vec![Instance::new("one", "shm:/run/one".parse().unwrap())];
+    let options = InstanceOptions::new().wait(Duration::from_millis(50));
+    let failed = shop(Instances::new(Fixed::new(set), options)).count().await.unwrap_err();
+    assert!(matches!(failed, Error::NoInstance { unreached: 1, .. }), "{failed:?}");
+    assert!(failed.to_string().contains("Instance::here"), "{failed}");
 }
 
 #[tokio::test]
@@ -358,14 +370,14 @@ async fn frozen_instance_is_left_and_second_place_reached() {
             match shop.count().await {
                 // It stops when all its threads have noticed.
                 Ok(_) | Err(Error::Call(CallError::DeadlinePassed)) => {}
-                Err(Error::NoInstance(_)) => break,
+                Err(Error::NoInstance { .. }) => break,
                 Err(other) => panic!("{other}"),
             }
         }
     };
     timeout(PATIENCE, left_alone).await.expect("it gets no more calls");
     for _ in 0..2 {
-        assert!(matches!(shop.count().await, Err(Error::NoInstance(_))), "it does not answer");
+        assert!(matches!(shop.count().await, Err(Error::NoInstance { .. })), "it does not answer");
     }
     process.signal(Signal::CONT);
     let answered = async { while call(&shop).await.is_err() {} };
@@ -438,7 +450,7 @@ async fn call_without_an_instance_fails_at_its_own_timeout() {
     let time = Duration::from_millis(50);
     let calling = async { shop.with(CallOptions::new().timeout(time)).count().await };
     let failed = timeout(PATIENCE, calling).await.expect("the call ends by itself").unwrap_err();
-    assert!(matches!(failed, Error::NoInstance(waited) if waited == time), "{failed}");
+    assert!(matches!(failed, Error::NoInstance { waited, .. } if waited == time), "{failed}");
     assert!(!failed.may_have_run());
 }
 
