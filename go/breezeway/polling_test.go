@@ -106,6 +106,75 @@ func TestPollingIsGivenUpWhereItIsInVainAndTakenUpWhereItPays(t *testing.T) {
 	}
 }
 
+// pollingPair is a caller and a server of a model with a virtual clock. Each call takes its server
+// a moment; a side that sleeps runs only a wake-up later.
+type pollingPair struct {
+	wakeUp         time.Duration
+	caller, server *session
+	now, answered  time.Time
+}
+
+// wait has a side wait for an entry that comes at a time. It returns when the side runs.
+func (p *pollingPair) wait(s *session, began, comes time.Time) time.Time {
+	polls := time.Duration(0)
+	if s.budget >= leastBudget {
+		polls = s.budget
+	}
+	found := comes.Sub(began) <= polls
+	if !found {
+		comes = comes.Add(p.wakeUp)
+	}
+	s.learn(found, comes.Sub(began), comes)
+	return comes
+}
+
+func (p *pollingPair) call() {
+	const work = 2 * time.Microsecond
+	asked := p.now.Add(work)
+	p.answered = p.wait(p.server, p.answered, asked).Add(work)
+	p.now = p.wait(p.caller, asked, p.answered)
+}
+
+func TestBothSidesPollAgainAfterTheirWakeUpsWereSlow(t *testing.T) {
+	for _, wakeUp := range []time.Duration{20, 45, 60, 80, 95} {
+		side := func() *session {
+			return &session{opts: &options{spinBound: 100 * time.Microsecond}}
+		}
+		p := pollingPair{wakeUp: wakeUp * time.Microsecond, caller: side(), server: side()}
+		p.now = time.Now()
+		p.answered = p.now.Add(-time.Second) // Both sleep.
+		for range 500 {
+			p.call()
+		}
+		if p.caller.budget < leastBudget || p.server.budget < leastBudget {
+			t.Errorf("wake-ups of %v: the caller polls for %v, the server for %v", p.wakeUp,
+				p.caller.budget, p.server.budget)
+		}
+	}
+}
+
+func TestYieldsOfTheCPUPauseLongerWithEachLoss(t *testing.T) {
+	var y cpuYield
+	now := time.Now()
+	for loss, pause := range []time.Duration{10, 30, 70, 150, 310, 630, 1000, 1000} {
+		if !y.mayYield(now) {
+			t.Fatalf("loss %d: it pauses too long", loss)
+		}
+		if !y.learn(lostCPU+1, now) || y.mayYield(now.Add(pause*time.Millisecond-1)) {
+			t.Fatalf("loss %d: it pauses for less than %d ms", loss, pause)
+		}
+		now = now.Add(pause * time.Millisecond)
+	}
+	for range 1000 {
+		if y.learn(lostCPU, now) || !y.mayYield(now) {
+			t.Fatal("a quick yield counts as a loss")
+		}
+	}
+	if y.learn(lostCPU+1, now); !y.mayYield(now.Add(firstPause + time.Millisecond)) {
+		t.Fatal("quick yields do not shorten the pause")
+	}
+}
+
 func TestCallsThatEndTogetherLetAsManyBegin(t *testing.T) {
 	var s session
 	waiters := []*waiter{newWaiter(), newWaiter(), newWaiter()}
