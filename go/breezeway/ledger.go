@@ -35,7 +35,7 @@ type ledger struct {
 	record      *record
 	recordIndex int
 
-	_ [56]byte // Each call writes a ledger: no other one shares its cache lines.
+	_ [16]byte // Each call writes a ledger: no other one shares its cache lines.
 }
 
 // A leash is reachable only from its session. A finalizer on the session would never run, because
