@@ -4,6 +4,8 @@
 CARGO ?= cargo
 # Incremental builds take longer from nothing: they write files for a next build.
 export CARGO_INCREMENTAL ?= 0
+# As Cargo.toml has it for the workspace; here for those beside it.
+export CARGO_PROFILE_DEV_DEBUG ?= false
 # The whole workspace, also for some of its tests: with another choice of crates, Cargo chooses other
 # features and builds again.
 TEST = $(CARGO) test --workspace --all-features --locked

@@ -46,11 +46,6 @@ fn watch(work: impl FnOnce()) -> (u64, u64) {
     (sleeps_of_others().abs_diff(before.0), ticks() - before.1)
 }
 
-/// Waits until a while has passed without activity: earlier work of a session ends.
-fn settle() {
-    while watch(|| std::thread::sleep(Duration::from_millis(400))).0 > 0 {}
-}
-
 fn idle_sessions(folder: &tempfile::TempDir) {
     let address = Address::Unix(folder.path().join("idle.sock"));
     let server = Server::bind(&address, ServerOptions::new(Trust::SameUser)).unwrap();
@@ -68,10 +63,14 @@ fn idle_sessions(folder: &tempfile::TempDir) {
         stream.send(b"hello").unwrap();
         stream.peek_at_least(5).unwrap();
     }
-    settle();
-    let (sleeps, ticks) = watch(|| std::thread::sleep(WATCHED));
-    assert_eq!(sleeps, 0, "threads of idle sessions woke");
-    assert!(ticks <= 1, "idle sessions took {ticks} ticks");
+    // Earlier work ends, on a busy machine late; a thread that wakes by a timer does so in every
+    // window.
+    let mut seen = Vec::new();
+    let idle = (0..5).any(|_| {
+        seen.push(watch(|| std::thread::sleep(WATCHED)));
+        seen.last().is_some_and(|&(sleeps, ticks)| sleeps == 0 && ticks <= 1)
+    });
+    assert!(idle, "idle sessions: (sleeps of threads, ticks) in each window: {seen:?}");
     drop((streams, client));
     stopper.stop();
     serving.join().unwrap();
