@@ -55,6 +55,7 @@ LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc
 model:
 	$(LOOM) model
 
+# Vet with the race detector, too, so that dependencies are compiled once.
 ## The Go module against this workspace's command and cases, and with Go's race detector (5 minutes).
 go:
 	@if command -v go >/dev/null; then \
@@ -64,11 +65,10 @@ go:
 		go vet ./...; \
 		go test ./...; \
 		BREEZEWAY_BIN= BREEZEWAY_INTEROP= go test -race -short ./...; \
-		cd breezewaygrpc; go vet ./...; go test -race ./...; \
-		cd ../breezewaykitex; go generate ./...; git diff --exit-code kitex_gen; go vet ./...; go test -race ./...; \
-		cd ../breezewayotel; go vet ./...; go test -race ./...; \
-		cd ../examples/thrift; go vet ./...; go test -race ./...; \
-		cd ../../..; .ci/go-modules; \
+		(cd breezewaykitex; go generate ./...; git diff --exit-code kitex_gen); \
+		for module in breezewaygrpc breezewaykitex breezewayotel examples/thrift; do \
+			(cd $$module; go vet -race ./...; go test -race ./...); done; \
+		cd ..; .ci/go-modules; \
 	else echo "SKIPPED: the Go module needs go"; fi
 
 ## Clippy over every target, and over the crates whose features may be off (4 minutes).
