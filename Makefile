@@ -46,7 +46,7 @@ check: format columns prose arrows unsafe relaxed links
 test: format columns prose arrows unsafe relaxed links unit matrix
 
 # Two at a time, the long ones first: each builds in a target directory of its own.
-BUILDS = peers-check features packages model etcd volo msrv docs fuzz-check tutorial book api
+BUILDS = packages features peers-check model etcd msrv volo docs tutorial fuzz-check book api
 ## Before a release: what `make test` leaves out, each feature, docs, peers, packages (budget: 40 minutes).
 ship:
 	$(MAKE) --jobs 1 lint carriers needs upstream go measuring

@@ -98,10 +98,12 @@ fuzz-check:
 	$(CARGO) check --quiet --locked --all-targets --manifest-path testing/fuzz/fuzz/Cargo.toml \
 		--target-dir target/fuzz
 
+PEERS = $(notdir $(patsubst %/Cargo.toml,%,$(wildcard testing/peers/*/Cargo.toml)))
+# What only checks shares the directory of `make lint`: most dependencies are the same.
 ## Comparison programs compile, in Rust and, where there is Go, in Go; three random IDLs through pilota and back; Volo's cases with ours.
 peers-check:
-	cd bench && $(CARGO) check --workspace --all-targets --locked
-	cd testing/peers && $(CARGO) test --quiet --workspace --locked -p breezeway-volo
+	cd bench && $(CARGO) check --workspace --all-targets --locked --target-dir ../target
+	cd testing/peers && $(CARGO) test --quiet --locked $(PEERS:%=-p %) -p breezeway-volo
 	@if command -v go >/dev/null; then \
 		set -e; for module in $$(git ls-files 'bench/*go.mod' 'testing/*go.mod'); do \
 			echo "go vet $$module"; (cd $$(dirname $$module) && go generate ./... && go vet ./...); \
