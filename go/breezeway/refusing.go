@@ -2,6 +2,7 @@ package breezeway
 
 import (
 	"net"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -36,7 +37,8 @@ func (s *Server) refuseBusy(conn net.Conn, carrier Carrier, reason error) {
 		defer s.served.Done()
 		defer func() { <-s.refusing }()
 		defer conn.Close()
-		if g, err := meet(conn, TLS, s.opts, s.tls, false); err == nil {
+		_ = conn.SetDeadline(time.Now().Add(s.opts.handshakeTimeout))
+		if g, err := meet(conn, TLS, s.tls, false); err == nil {
 			refuse(g.speaks(), proto.RefusedBusy, reason.Error())
 		}
 	}()
