@@ -148,7 +148,8 @@ func isGivenUp(t *testing.T, conn net.Conn) {
 
 func TestSilentForeignClientEndsWithTheServer(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
-		listener := listenForeign(t, carrier)
+		// A client that connects while the server stops has this time, at most.
+		listener := listenForeign(t, carrier, breezeway.WithHandshakeTimeout(time.Second))
 		conn := foreign(t, listener.Addr().String())
 		if err := listener.Shutdown(within(t, time.Minute)); err != nil {
 			t.Fatal(err)
