@@ -261,7 +261,8 @@ mod tests {
             let way = way.clone();
             move || way.clone()
         };
-        let follower = follow(Watched::new(sets), tell_here, tell_elsewhere, reach);
+        let unreached = Arc::default();
+        let follower = follow(Watched::new(sets), tell_here, tell_elsewhere, reach, unreached);
         let mut follower = std::pin::pin!(follower);
         let mut cx = Context::from_waker(Waker::noop());
         let mut balancer = BTreeMap::new();

@@ -9,7 +9,6 @@ use std::thread;
 
 use breezeway::{Address, ServerOptions, SessionOptions, Stopper};
 use breezeway_rpc::{AsyncServer, AsyncThriftClient, CallOptions, Error, Server, ThriftClient};
-use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
