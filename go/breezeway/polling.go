@@ -3,15 +3,13 @@ package breezeway
 import (
 	"runtime"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
 // learn adapts the polling time to the outcome of a wait. A poll without success counts against
 // polling, however soon an entry came afterwards, because the peer may have been waiting for this
 // CPU. While other threads contend for the CPUs, so does a wait of more than half the longest
-// polling time. A wait without polls counts as short up to twice that time, because it includes the
-// wake-up of this side: with both sides asleep, neither would poll again otherwise.
+// polling time.
 func (s *session) learn(found bool, waited time.Duration, now time.Time) {
 	most := s.opts.spinBound
 	if now.Before(s.crowdedUntil) {
@@ -26,7 +24,7 @@ func (s *session) learn(found bool, waited time.Duration, now time.Time) {
 		if s.budget /= 2; s.budget < leastBudget {
 			s.noPolling.failed()
 		}
-	case waited > 2*s.opts.spinBound:
+	case waited > most:
 	case s.noPolling.skip():
 	default:
 		s.budget = s.opts.spinBound
@@ -117,7 +115,7 @@ func (s *session) spin(began *time.Time, handsOn bool) bool {
 // pollOn polls for the given time. It returns the time at its end, whether there is an entry, and
 // whether it has lost its CPU. Other goroutines run on the Ps without pollers. If pollers occupy
 // the last P, each of them yields repeatedly. (If a P is idle, yielding wakes a thread, which may
-// take the peer's CPU.) Under Adaptive it also yields its CPU, for which the peer may be waiting.
+// take the peer's CPU.)
 func (s *session) pollOn(now time.Time, budget time.Duration, yields bool) (at time.Time,
 	found, lost bool) {
 	began := now
@@ -135,12 +133,6 @@ func (s *session) pollOn(now time.Time, budget time.Duration, yields bool) (at t
 		if yields {
 			runtime.Gosched()
 		}
-		if s.opts.wait == Adaptive && s.cpuYield.mayYield(now) {
-			_, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0)
-			began := now
-			now = time.Now()
-			lost = s.cpuYield.learn(now.Sub(began), now) || lost
-		}
 		if s.poll(false) {
 			return now, true, lost
 		}
@@ -152,35 +144,6 @@ func (s *session) pollOn(now time.Time, budget time.Duration, yields bool) (at t
 		runtime.Gosched()
 	}
 	return now, false, lost
-}
-
-const (
-	// firstPause is how long yields of the CPU pause after one that has lost it for long. Each
-	// further loss doubles the pause, up to crowding.
-	firstPause = 10 * time.Millisecond
-	// shorten is the part of the pause that each quick yield takes off.
-	shorten = 64
-)
-
-// A cpuYield decides whether a poller yields its CPU. The kernel may have placed the peer behind
-// the poller on one CPU, where the peer would wait until polling has failed. But a thread without
-// pauses that shares the CPU keeps it for milliseconds after each yield.
-type cpuYield struct {
-	pause time.Duration
-	until time.Time
-}
-
-func (y *cpuYield) mayYield(now time.Time) bool { return !now.Before(y.until) }
-
-// learn adapts to a yield, and returns true if it has lost the CPU for long.
-func (y *cpuYield) learn(took time.Duration, now time.Time) (lost bool) {
-	if took <= lostCPU {
-		y.pause -= y.pause / shorten
-		return false
-	}
-	y.pause = min(2*y.pause+firstPause, crowding)
-	y.until = now.Add(y.pause)
-	return true
 }
 
 // pollingTime returns how long to poll before parking or, under Busy, before reading the socket.

@@ -60,7 +60,6 @@ type session struct {
 	noPolling backOff
 	// crowdedUntil is the time until which the CPUs count as contended. Only the driver uses it.
 	crowdedUntil time.Time
-	cpuYield     cpuYield // of the driver, too
 	parking      int
 	leads        int     // how often the session was driven
 	inPoller     bool    // a goroutine sleeps in the poller
