@@ -117,10 +117,7 @@ func (s *Server) waitFor(closed <-chan struct{}) {
 // greet performs the handshake and returns the session. For an admitted client of another protocol
 // it returns neither a session nor an error.
 func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, error) {
-	s.mu.Lock()
-	s.limitHandshake(conn)
-	s.mu.Unlock()
-	g, err := meet(conn, carrier, s.tls, false)
+	g, err := meet(conn, carrier, s.opts, s.tls, false)
 	if err != nil {
 		return nil, greeting{}, err
 	}
@@ -130,11 +127,14 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, erro
 	}
 	s.mu.Lock()
 	err = s.objection(g)
-	s.limitHello(g)
 	s.mu.Unlock()
 	if err != nil {
 		refuse(g.speaks(), proto.RefusedBusy, err.Error())
 		return nil, *g, err
+	}
+	s.setDeadline(g)
+	if s.takesForeign() {
+		s.allowSilence(g)
 	}
 	agreed, err := hear(g, s.opts)
 	if err != nil && s.isForeign(g, err) {
@@ -156,28 +156,26 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, erro
 	return session, *g, nil
 }
 
-// limitHandshake begins the time that a client has for its part of the handshake. A server that has
-// stopped has ended that of its clients. The lock is held.
-func (s *Server) limitHandshake(conn net.Conn) {
-	if !s.stopped || s.handedOver {
-		_ = conn.SetDeadline(time.Now().Add(s.opts.handshakeTimeout))
-	}
+// setDeadline begins the time that a client has for its hello.
+func (s *Server) setDeadline(g *greeting) {
+	_ = g.speaks().SetDeadline(time.Now().Add(s.opts.handshakeTimeout))
 }
 
-// limitHello begins the time that a client has for its hello: with the hello's first bytes if the
-// client may be one of another protocol that has connected ahead of its first call. The lock is
-// held.
-func (s *Server) limitHello(g *greeting) {
-	if !s.takesForeign() || s.stopped {
-		s.limitHandshake(g.conn)
+// allowSilence lets the time for the hello begin with its first bytes, as a client of another
+// protocol may have connected ahead of its first call. A server that no longer listens does not
+// wait for such clients.
+func (s *Server) allowSilence(g *greeting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
 		return
 	}
-	_ = g.conn.SetDeadline(time.Time{})
+	_ = g.speaks().SetDeadline(time.Time{})
 	g.begun = func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.halfOpen.renew(g.conn)
-		s.limitHandshake(g.conn)
+		s.setDeadline(g)
 	}
 }
 

@@ -44,14 +44,16 @@ type greeting struct {
 	begun func()
 }
 
-// meet prepares a connection with a deadline, performs the TLS handshake if there is one, and
-// determines the peer.
-func meet(conn net.Conn, carrier Carrier, config *tls.Config, isClient bool) (*greeting, error) {
+// meet prepares a connection, performs the TLS handshake if there is one, and determines the peer.
+// The handshake's timeout begins.
+func meet(conn net.Conn, carrier Carrier, opts *options, config *tls.Config, isClient bool) (
+	*greeting, error) {
 	raw, err := rawConn(conn)
 	if err != nil {
 		return nil, err
 	}
 	g := &greeting{conn: conn, raw: raw, carrier: carrier}
+	_ = conn.SetDeadline(time.Now().Add(opts.handshakeTimeout))
 	switch carrier {
 	case TCP:
 		err = prepareTCP(raw)

@@ -2,7 +2,6 @@ package breezeway
 
 import (
 	"net"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -37,8 +36,7 @@ func (s *Server) refuseBusy(conn net.Conn, carrier Carrier, reason error) {
 		defer s.served.Done()
 		defer func() { <-s.refusing }()
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(s.opts.handshakeTimeout))
-		if g, err := meet(conn, TLS, s.tls, false); err == nil {
+		if g, err := meet(conn, TLS, s.opts, s.tls, false); err == nil {
 			refuse(g.speaks(), proto.RefusedBusy, reason.Error())
 		}
 	}()
