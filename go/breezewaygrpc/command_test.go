@@ -10,11 +10,12 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/breezeway-ipc/breezeway/go/breezewaygrpc"
+	"github.com/breezeway-ipc/breezeway/go/internal/programs"
 )
 
 // The command reads the types of the messages by reflection, itself a stream.
 func TestCommandCallsByReflection(t *testing.T) {
-	command := program(t, "BREEZEWAY_BIN")
+	command := programs.Path(t, "BREEZEWAY_BIN")
 	for _, carrier := range []string{"shm:", "unix:"} {
 		server := breezewaygrpc.NewServer(breezewaygrpc.Config{})
 		grpc_health_v1.RegisterHealthServer(server, health.NewServer())

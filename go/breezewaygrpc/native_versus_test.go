@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/breezeway-ipc/breezeway/go/internal/programs"
 	"github.com/breezeway-ipc/breezeway/go/internal/versus"
 )
 
@@ -23,7 +24,7 @@ func TestMeasureNativeBesideUnix(t *testing.T) {
 	const other = "grpc-go over unix"
 	unix := calls(t, dialForMeasurement(t, "unix:"+path))
 	versus.Pairs("Go calls Go", other, unix, calls(t, connect(t, shm)))
-	command := program(t, "BREEZEWAY_BIN")
+	command := programs.Path(t, "BREEZEWAY_BIN")
 	rust := "shm:" + t.TempDir() + "/rust"
 	versus.StartCommand(t, command, "grpc", rust)
 	versus.Pairs("Go calls Rust", other, unix, calls(t, connect(t, rust)))

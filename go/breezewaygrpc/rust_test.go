@@ -1,10 +1,7 @@
 package breezewaygrpc_test
 
 import (
-	"bufio"
 	"context"
-	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -17,66 +14,34 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 
 	"github.com/breezeway-ipc/breezeway/go/breezewaygrpc"
+	"github.com/breezeway-ipc/breezeway/go/internal/programs"
 )
-
-// program returns a program of this repository in Rust, which a variable names.
-func program(t testing.TB, variable string) string {
-	path := os.Getenv(variable)
-	if path == "" {
-		t.Skip("SKIPPED: needs the program of the variable " + variable + ", as make go sets it")
-	}
-	return path
-}
 
 // rustServer is a server of the service in Rust, which prints each call and its end.
 type rustServer struct {
-	*exec.Cmd
+	*programs.Program
 	address string
-	said    *bufio.Scanner
-	input   io.Closer
 }
 
 func startRust(t *testing.T, address string) *rustServer {
 	t.Helper()
-	s := &rustServer{Cmd: exec.Command(program(t, "BREEZEWAY_INTEROP"), "serve-grpc", address),
-		address: address}
-	s.Stderr = os.Stderr
-	output, err := s.StdoutPipe()
-	if err == nil {
-		s.input, err = s.StdinPipe()
-	}
-	if err == nil {
-		err = s.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.kill)
-	s.said = bufio.NewScanner(output)
-	s.says(t, "listening")
-	return s
+	command := exec.Command(programs.Path(t, "BREEZEWAY_INTEROP"), "serve-grpc", address)
+	server := &rustServer{programs.Start(t, command), address}
+	server.says(t, "listening")
+	return server
 }
 
 // says waits for a line.
 func (s *rustServer) says(t *testing.T, line string) {
 	t.Helper()
-	for s.said.Scan() {
-		if s.said.Text() == line {
-			return
-		}
+	for s.Says(t) != line {
 	}
-	t.Fatalf("the server ends before it prints %q", line)
-}
-
-func (s *rustServer) kill() {
-	_ = s.Process.Kill()
-	_ = s.Wait()
 }
 
 // withRust runs a test with the service in Rust, in a process of its own.
 func withRust(t *testing.T, test func(t *testing.T, server *rustServer,
 	client testpb.TestServiceClient)) {
-	program(t, "BREEZEWAY_INTEROP")
+	programs.Path(t, "BREEZEWAY_INTEROP")
 	for _, carrier := range []string{"shm", "unix"} {
 		t.Run(carrier, func(t *testing.T) {
 			server := startRust(t, carrier+":"+t.TempDir()+"/s")
@@ -163,7 +128,7 @@ func TestRustServerThatIsKilledFailsCallsAsUnavailable(t *testing.T) {
 			t.Fatal(err)
 		}
 		server.says(t, "call "+inputPath)
-		server.kill()
+		server.Kill()
 		_, err = stream.CloseAndRecv()
 		isStatus(t, err, codes.Unavailable, "")
 		_, err = client.EmptyCall(within(t), new(testpb.Empty))
@@ -180,7 +145,7 @@ func TestRustServerThatStopsServesCallsThatRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		server.says(t, "call "+inputPath)
-		_ = server.input.Close()
+		_ = server.Input.Close()
 		for err == nil {
 			_, err = client.EmptyCall(within(t), new(testpb.Empty))
 		}
@@ -203,7 +168,7 @@ var rustCases = strings.Fields(`empty_unary large_unary client_streaming server_
 	cancel_after_first_response`)
 
 func TestRustClientPassesItsCases(t *testing.T) {
-	interop := program(t, "BREEZEWAY_INTEROP")
+	interop := programs.Path(t, "BREEZEWAY_INTEROP")
 	for _, carrier := range []string{"shm", "unix"} {
 		address, service, _ := startNative(t, carrier+":"+t.TempDir()+"/s", breezewaygrpc.Config{})
 		for _, name := range rustCases {
@@ -223,7 +188,7 @@ func TestRustClientPassesItsCases(t *testing.T) {
 }
 
 func TestRustClientThatIsKilledEndsHandlersContext(t *testing.T) {
-	command := program(t, "BREEZEWAY_BIN")
+	command := programs.Path(t, "BREEZEWAY_BIN")
 	for _, carrier := range []string{"shm:", "unix:"} {
 		seen, over := make(chan struct{}), make(chan error, 1)
 		config := breezewaygrpc.Config{Unary: []grpc.UnaryServerInterceptor{func(
@@ -250,7 +215,7 @@ func TestRustClientThatIsKilledEndsHandlersContext(t *testing.T) {
 
 // TestRustBenchMakesNativeCalls makes health checks with the command, natively.
 func TestRustBenchMakesNativeCalls(t *testing.T) {
-	command := program(t, "BREEZEWAY_BIN")
+	command := programs.Path(t, "BREEZEWAY_BIN")
 	for _, carrier := range []string{"shm:", "unix:"} {
 		seen, interceptor := gears()
 		go func() {

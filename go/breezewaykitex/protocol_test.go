@@ -19,6 +19,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/breezewaykitex"
 	"github.com/breezeway-ipc/breezeway/go/breezewaykitex/kitex_gen/room"
 	talked "github.com/breezeway-ipc/breezeway/go/breezewaykitex/kitex_gen/room/room"
+	"github.com/breezeway-ipc/breezeway/go/internal/programs"
 )
 
 func TestGRPCProtocolOfClientHasNoEffect(t *testing.T) {
@@ -156,7 +157,7 @@ func TestHeaderOfFailedStreamIsItsError(t *testing.T) {
 }
 
 func TestRustClientTakesSentHeader(t *testing.T) {
-	command := program(t, "BREEZEWAY_BIN")
+	command := programs.Path(t, "BREEZEWAY_BIN")
 	withOpeners(t, func(t *testing.T, _ talked.Client, address string) {
 		call := exec.Command(command, "call", address, "--framing", "native", "--idl", roomIDL,
 			"Room.talk", "-")

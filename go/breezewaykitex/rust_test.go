@@ -1,11 +1,8 @@
 package breezewaykitex_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -19,6 +16,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/breezewaykitex"
 	"github.com/breezeway-ipc/breezeway/go/breezewaykitex/kitex_gen/echo/echo"
 	"github.com/breezeway-ipc/breezeway/go/breezewaykitex/kitex_gen/users"
+	"github.com/breezeway-ipc/breezeway/go/internal/programs"
 )
 
 const (
@@ -26,71 +24,28 @@ const (
 	echoIDL  = "idl/echo.thrift"
 )
 
-// program returns a program of this repository in Rust, which a variable names.
-func program(t *testing.T, variable string) string {
-	path := os.Getenv(variable)
-	if path == "" {
-		t.Skip("needs the program of the variable " + variable + ", as make go sets it")
-	}
-	return path
-}
-
-// peer is a server in Rust.
-type peer struct {
-	*exec.Cmd
-	said  *bufio.Scanner
-	input io.Closer
-}
-
-// startPeer starts a server, which has printed a line when it listens.
-func startPeer(t *testing.T, path string, arguments ...string) *peer {
+// startServer starts a server in Rust, which has printed a line when it listens.
+func startServer(t *testing.T, path string, arguments ...string) *programs.Program {
 	t.Helper()
-	p := &peer{Cmd: exec.Command(path, arguments...)}
-	p.Stderr = os.Stderr
-	output, err := p.StdoutPipe()
-	if err == nil {
-		p.input, err = p.StdinPipe()
-	}
-	if err == nil {
-		err = p.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.kill)
-	p.said = bufio.NewScanner(output)
-	p.says(t)
-	return p
-}
-
-// says returns the next line that it prints.
-func (p *peer) says(t *testing.T) string {
-	t.Helper()
-	if !p.said.Scan() {
-		t.Fatalf("%s ends", p.Path)
-	}
-	return p.said.Text()
-}
-
-func (p *peer) kill() {
-	_ = p.Process.Kill()
-	_ = p.Wait()
+	server := programs.Start(t, exec.Command(path, arguments...))
+	server.Says(t)
+	return server
 }
 
 // withRust runs a test with the service Users in Rust, over shared memory and a unix socket.
-func withRust(t *testing.T, test func(t *testing.T, server *peer, p pair)) {
-	interop := program(t, "BREEZEWAY_INTEROP")
+func withRust(t *testing.T, test func(t *testing.T, server *programs.Program, p pair)) {
+	interop := programs.Path(t, "BREEZEWAY_INTEROP")
 	for _, carrier := range []string{"shm:", "unix:"} {
 		t.Run(carrier[:len(carrier)-1], func(t *testing.T) {
 			address := carrier + t.TempDir() + "/users"
-			server := startPeer(t, interop, "serve-users", address)
+			server := startServer(t, interop, "serve-users", address)
 			test(t, server, pair{client: usersClient(t, address), address: address})
 		})
 	}
 }
 
 func TestRustServerAnswersEveryKindOfCall(t *testing.T) {
-	withRust(t, func(t *testing.T, server *peer, p pair) {
+	withRust(t, func(t *testing.T, server *programs.Program, p pair) {
 		p.isRight(t)
 		_, err := p.client.Age(context.Background(), "Bob")
 		var missing *users.NoSuchUser
@@ -113,7 +68,7 @@ func TestRustServerAnswersEveryKindOfCall(t *testing.T) {
 		if err := p.client.Seen(context.Background(), "Ada"); err != nil {
 			t.Error(err)
 		}
-		if seen := server.says(t); seen != "Ada" {
+		if seen := server.Says(t); seen != "Ada" {
 			t.Errorf("%q was seen", seen)
 		}
 		p.isRight(t)
@@ -121,7 +76,7 @@ func TestRustServerAnswersEveryKindOfCall(t *testing.T) {
 }
 
 func TestRustServerTakesAndSendsMetainfo(t *testing.T) {
-	withRust(t, func(t *testing.T, _ *peer, p pair) {
+	withRust(t, func(t *testing.T, _ *programs.Program, p pair) {
 		ctx := metainfo.WithValue(context.Background(), "born", "?")
 		ctx = metainfo.WithBackwardValues(metainfo.WithPersistentValue(ctx, "years", "4"))
 		if age, err := p.client.Age(ctx, "Ada"); age != 40 || err != nil {
@@ -134,14 +89,14 @@ func TestRustServerTakesAndSendsMetainfo(t *testing.T) {
 }
 
 func TestRustServerThatIsKilledFailsItsCalls(t *testing.T) {
-	withRust(t, func(t *testing.T, server *peer, p pair) {
+	withRust(t, func(t *testing.T, server *programs.Program, p pair) {
 		ended := make(chan error, 1)
 		go func() {
 			_, err := p.client.Age(context.Background(), "slow")
 			ended <- err
 		}()
-		server.says(t)
-		server.kill()
+		server.Says(t)
+		server.Kill()
 		if err := <-ended; !errors.Is(err, kerrors.ErrRemoteOrNetwork) ||
 			errors.Is(err, kerrors.ErrGetConnection) {
 			t.Errorf("the call in flight: %v", err)
@@ -150,16 +105,16 @@ func TestRustServerThatIsKilledFailsItsCalls(t *testing.T) {
 		if !errors.Is(err, kerrors.ErrGetConnection) {
 			t.Errorf("a call without a server: %v", err)
 		}
-		startPeer(t, server.Path, "serve-users", p.address)
+		startServer(t, server.Path, "serve-users", p.address)
 		p.isRight(t)
 	})
 }
 
 func TestRustServerEchoesEverySizeAndManyCalls(t *testing.T) {
-	command := program(t, "BREEZEWAY_BIN")
+	command := programs.Path(t, "BREEZEWAY_BIN")
 	for _, carrier := range []string{"shm:", "unix:"} {
 		address := carrier + t.TempDir() + "/echo"
-		startPeer(t, command, "serve", "--protocol", "thrift", "--addr", address)
+		startServer(t, command, "serve", "--protocol", "thrift", "--addr", address)
 		c, err := echo.NewClient("Echo", breezewaykitex.Client(address))
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +144,7 @@ func TestRustServerEchoesEverySizeAndManyCalls(t *testing.T) {
 // rustCalls has the command call a method, and returns its status and what it prints.
 func rustCalls(t *testing.T, address, idl, method string, more ...string) (int, string) {
 	t.Helper()
-	call := exec.Command(program(t, "BREEZEWAY_BIN"),
+	call := exec.Command(programs.Path(t, "BREEZEWAY_BIN"),
 		append([]string{"call", address, "--framing", "native", "--idl", idl, method}, more...)...)
 	output, err := call.CombinedOutput()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
@@ -199,7 +154,7 @@ func rustCalls(t *testing.T, address, idl, method string, more ...string) (int, 
 }
 
 func TestRustClientCallsEveryKindOfMethod(t *testing.T) {
-	program(t, "BREEZEWAY_BIN")
+	programs.Path(t, "BREEZEWAY_BIN")
 	withPairs(t, func(t *testing.T, p pair) {
 		for _, c := range []struct {
 			arguments string
@@ -235,7 +190,7 @@ func TestRustClientCallsEveryKindOfMethod(t *testing.T) {
 }
 
 func TestRustClientThatIsKilledEndsHandlersContext(t *testing.T) {
-	command := program(t, "BREEZEWAY_BIN")
+	command := programs.Path(t, "BREEZEWAY_BIN")
 	withPairs(t, func(t *testing.T, p pair) {
 		call := exec.Command(command, "call", p.address, "--framing", "native", "--idl", usersIDL,
 			"Users.age", `{"name":"slow"}`)
@@ -253,7 +208,7 @@ func TestRustClientThatIsKilledEndsHandlersContext(t *testing.T) {
 }
 
 func TestRustClientSeesReplyBeyondTheCapAsFailure(t *testing.T) {
-	program(t, "BREEZEWAY_BIN")
+	programs.Path(t, "BREEZEWAY_BIN")
 	address := "shm:" + t.TempDir() + "/echo"
 	startAmplifier(t, address, breezeway.WithCap(4096))
 	status, output := rustCalls(t, address, echoIDL, "Echo.echo",

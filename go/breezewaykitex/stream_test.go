@@ -21,6 +21,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/breezewaykitex"
 	"github.com/breezeway-ipc/breezeway/go/breezewaykitex/kitex_gen/room"
 	talked "github.com/breezeway-ipc/breezeway/go/breezewaykitex/kitex_gen/room/room"
+	"github.com/breezeway-ipc/breezeway/go/internal/programs"
 )
 
 const roomIDL = "../../crates/breezeway-rpc/tests/idl/room.thrift"
@@ -284,7 +285,7 @@ func TestManyStreamsOfOneSessionGoOnTogether(t *testing.T) {
 }
 
 func TestRustClientStreamsInEveryForm(t *testing.T) {
-	command := program(t, "BREEZEWAY_BIN")
+	command := programs.Path(t, "BREEZEWAY_BIN")
 	withRooms(t, func(t *testing.T, _ talked.Client, _ *hall, address string) {
 		for _, c := range []struct {
 			method, input string
@@ -319,7 +320,7 @@ func TestRustClientStreamsInEveryForm(t *testing.T) {
 }
 
 func TestRustServerStreamsInEveryForm(t *testing.T) {
-	withRust(t, func(t *testing.T, server *peer, p pair) {
+	withRust(t, func(t *testing.T, server *programs.Program, p pair) {
 		c, err := talked.NewClient("Room", breezewaykitex.Client(p.address))
 		if err != nil {
 			t.Fatal(err)
@@ -337,7 +338,7 @@ func TestRustServerStreamsInEveryForm(t *testing.T) {
 			t.Errorf("%v, %v, %v", header, err, failed)
 		}
 		cancel()
-		if said := server.says(t); said != "given up" {
+		if said := server.Says(t); said != "given up" {
 			t.Errorf("%q at the cancellation", said)
 		}
 		if lines, _, err := listen(context.Background(), c, "3"); lines != 3 ||

@@ -1,41 +1,21 @@
 package breezewayotel_test
 
 import (
-	"bufio"
 	"context"
 	"os"
 	"os/exec"
 	"testing"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/idl/room"
+	"github.com/breezeway-ipc/breezeway/go/internal/programs"
 )
 
 func TestTraceContinuesInAServerInRust(t *testing.T) {
-	program := os.Getenv("BREEZEWAY_INTEROP")
-	if program == "" {
-		t.Skip("needs the program of the variable BREEZEWAY_INTEROP, as make go sets it")
-	}
 	address := "shm:" + t.TempDir() + "/room"
-	server := exec.Command(program, "serve-users", address)
-	server.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+endpoint,
+	command := exec.Command(programs.Path(t, "BREEZEWAY_INTEROP"), "serve-users", address)
+	command.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+endpoint,
 		"OTEL_BSP_SCHEDULE_DELAY=1")
-	server.Stderr = os.Stderr
-	input, err := server.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := server.StdoutPipe()
-	if err == nil {
-		err = server.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	}()
-	bufio.NewScanner(output).Scan() // It listens.
+	programs.Start(t, command).Says(t) // It listens.
 	client := room.NewRoomClient(clientOf(t, address))
 	for name, call := range map[string]func(ctx context.Context) error{
 		"Room/say": func(ctx context.Context) error {
@@ -56,5 +36,4 @@ func TestTraceContinuesInAServerInRust(t *testing.T) {
 			t.Errorf("the carrier is %q", carrier)
 		}
 	}
-	_ = input.Close()
 }

@@ -1,11 +1,9 @@
 package rpc_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"strconv"
 	"testing"
@@ -13,6 +11,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/breezeway"
 	"github.com/breezeway-ipc/breezeway/go/internal/idl/room"
 	"github.com/breezeway-ipc/breezeway/go/internal/idl/users"
+	"github.com/breezeway-ipc/breezeway/go/internal/programs"
 	"github.com/breezeway-ipc/breezeway/go/rpc"
 )
 
@@ -54,36 +53,9 @@ func (p peer) isRight(t *testing.T) {
 }
 
 func startRust(t *testing.T, address string) func(t *testing.T) string {
-	program := os.Getenv("BREEZEWAY_INTEROP")
-	if program == "" {
-		t.Skip("needs the program of the variable BREEZEWAY_INTEROP, as make go sets it")
-	}
-	server := exec.Command(program, "serve-users", address)
-	server.Stderr = os.Stderr
-	input, err := server.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := server.StdoutPipe()
-	if err == nil {
-		err = server.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = input.Close()
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	lines := bufio.NewScanner(output)
-	says := func(t *testing.T) string {
-		t.Helper()
-		if !lines.Scan() {
-			t.Fatal("the server has ended")
-		}
-		return lines.Text()
-	}
+	path := programs.Path(t, "BREEZEWAY_INTEROP")
+	server := programs.Start(t, exec.Command(path, "serve-users", address))
+	says := func(t *testing.T) string { return server.Says(t) }
 	says(t) // It listens.
 	return says
 }
