@@ -132,10 +132,7 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, erro
 		refuse(g.speaks(), proto.RefusedBusy, err.Error())
 		return nil, *g, err
 	}
-	s.setDeadline(g)
-	if s.takesForeign() {
-		s.allowSilence(g)
-	}
+	s.limitHello(g)
 	agreed, err := hear(g, s.opts)
 	if err != nil && s.isForeign(g, err) {
 		return nil, *g, s.admit(g)
@@ -156,18 +153,15 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, erro
 	return session, *g, nil
 }
 
-// setDeadline begins the time that a client has for its hello.
-func (s *Server) setDeadline(g *greeting) {
-	_ = g.speaks().SetDeadline(time.Now().Add(s.opts.handshakeTimeout))
-}
-
-// allowSilence lets the time for the hello begin with its first bytes, as a client of another
-// protocol may have connected ahead of its first call. A server that no longer listens does not
-// wait for such clients.
-func (s *Server) allowSilence(g *greeting) {
+// limitHello begins the time that a client has for its hello. Where another protocol is served, the
+// hello's first bytes begin it, as the client may have connected ahead of its first call. A server
+// that no longer listens does not wait for such clients.
+func (s *Server) limitHello(g *greeting) {
+	begin := func() { _ = g.speaks().SetDeadline(time.Now().Add(s.opts.handshakeTimeout)) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped {
+	if !s.takesForeign() || s.stopped {
+		begin()
 		return
 	}
 	_ = g.speaks().SetDeadline(time.Time{})
@@ -175,7 +169,7 @@ func (s *Server) allowSilence(g *greeting) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.halfOpen.renew(g.conn)
-		s.setDeadline(g)
+		begin()
 	}
 }
 
@@ -313,7 +307,7 @@ func hostOf(address netip.Addr) netip.Addr {
 
 // halfOpens holds the connections of a server's clients with an incomplete hello. Their number is
 // limited. One more pushes out the oldest connection of the source with the most, so that no source
-// excludes another. A connection on which nothing was sent may be as old as it likes.
+// excludes another. A client that has sent nothing stays among the oldest until its hello begins.
 type halfOpens struct {
 	most   int
 	places map[net.Conn]place

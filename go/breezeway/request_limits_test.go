@@ -160,18 +160,21 @@ func TestCallsThatAreReadAheadAreBoundedByTheirBytes(t *testing.T) {
 	}
 }
 
-func TestOneWayMessagesWithoutAWindowStopReadingAtTheirNumber(t *testing.T) {
-	release, began := make(chan struct{}), make(chan struct{}, 2*proto.MaxOneWay)
+// flooded returns a session whose client has sent more one-way messages than may wait. Each message
+// sends to began, and ends with release.
+func flooded(t *testing.T, opts ...ServerOption) (s *session, began, release chan struct{}) {
+	t.Helper()
+	began, release = make(chan struct{}, 2*proto.MaxOneWay), make(chan struct{})
 	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
 		func(context.Context, *Call) error {
 			began <- struct{}{}
 			<-release
 			return nil
-		})
+		}, opts...)
 	hello := smallHello()
 	hello.MaxStreams = 0
 	client := dialByHand(t, address, hello)
-	session := sessionOf(t, server)
+	s = sessionOf(t, server)
 	post := aFrame(proto.KindMessage, proto.OneWayFlags, 1, nil)
 	if _, err := client.conn.Write(post); err != nil {
 		t.Fatal(err)
@@ -180,6 +183,11 @@ func TestOneWayMessagesWithoutAWindowStopReadingAtTheirNumber(t *testing.T) {
 	if _, err := client.conn.Write(bytes.Repeat(post, proto.MaxOneWay+10)); err != nil {
 		t.Fatal(err)
 	}
+	return s, began, release
+}
+
+func TestOneWayMessagesWithoutAWindowStopReadingAtTheirNumber(t *testing.T) {
+	session, began, release := flooded(t)
 	for session.rules.TakesEntries() { // No other goroutine reads while the handler runs.
 		session.catchUp()
 	}
@@ -196,26 +204,8 @@ func TestOneWayMessagesWithoutAWindowStopReadingAtTheirNumber(t *testing.T) {
 }
 
 func TestFloodedSessionPublishesItsNumbers(t *testing.T) {
-	release, began := make(chan struct{}), make(chan struct{}, 2*proto.MaxOneWay)
-	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
-		func(context.Context, *Call) error {
-			began <- struct{}{}
-			<-release
-			return nil
-		}, WithOffload(1))
+	session, _, release := flooded(t, WithOffload(1))
 	defer close(release)
-	hello := smallHello()
-	hello.MaxStreams = 0
-	client := dialByHand(t, address, hello)
-	session := sessionOf(t, server)
-	post := aFrame(proto.KindMessage, proto.OneWayFlags, 1, nil)
-	if _, err := client.conn.Write(post); err != nil {
-		t.Fatal(err)
-	}
-	soon(t, "the first message", began)
-	if _, err := client.conn.Write(bytes.Repeat(post, proto.MaxOneWay+10)); err != nil {
-		t.Fatal(err)
-	}
 	for isFlooded := false; !isFlooded; runtime.Gosched() {
 		session.mu.Lock()
 		isFlooded = !session.rules.AwaitsPeer() && !session.leading

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/cloudwego/kitex/client"
@@ -24,9 +25,14 @@ func isHere(i discovery.Instance) bool {
 	return is
 }
 
+// resolvers counts the resolvers that were made.
+var resolvers atomic.Uint64
+
 // resolverOf returns Kitex's resolver of the instances that a client can call from here. It passes
 // their addresses to keep.
 func resolverOf(resolver instances.Resolver, keep func(addresses []string)) discovery.Resolver {
+	// Kitex may share what it keeps of a resolver among the clients with one of the same name.
+	name := fmt.Sprintf("%s %d", network, resolvers.Add(1))
 	return &discovery.SynthesizedResolver{
 		ResolveFunc: func(ctx context.Context, service string) (discovery.Result, error) {
 			all, err := resolver.Resolve(ctx, service)
@@ -41,7 +47,7 @@ func resolverOf(resolver instances.Resolver, keep func(addresses []string)) disc
 			}
 			return discovery.Result{Cacheable: true, CacheKey: service, Instances: reached}, nil
 		},
-		NameFunc: func() string { return network },
+		NameFunc: func() string { return name },
 		TargetFunc: func(_ context.Context, target rpcinfo.EndpointInfo) string {
 			return target.ServiceName()
 		},

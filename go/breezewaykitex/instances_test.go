@@ -148,6 +148,19 @@ func TestInstanceOnThisHostIsCalledOverShmWhileItIsRegistered(t *testing.T) {
 	always(t, c, "two elsewhere")
 }
 
+func TestClientsOfTwoRegistriesShareNoInstancesThatKitexCaches(t *testing.T) {
+	_, one, stopOne := startNamed(t, "one")
+	defer stopOne()
+	_, two, stopTwo := startNamed(t, "two")
+	defer stopTwo()
+	cached := client.WithLoadBalancer(loadbalance.NewWeightedBalancer(),
+		&lbcache.Options{RefreshInterval: 10 * time.Millisecond, Cacheable: true})
+	first := clientOfRegistry(t, registryOf(one), cached)
+	second := clientOfRegistry(t, registryOf(two), cached)
+	always(t, first, "one elsewhere")
+	always(t, second, "two elsewhere")
+}
+
 func TestDeadInstanceOnThisHostFailsNoCallWhileAnotherLives(t *testing.T) {
 	one, _, stopOne := startNamed(t, "one")
 	_, two, stopTwo := startNamed(t, "two")

@@ -27,6 +27,20 @@ func (e ends) observe(ctx context.Context, m rpc.Method) (context.Context, func(
 	return ctx, func(err error) { e <- ended{m.String(), err} }
 }
 
+// outcomesOfListen asserts what an observer gets of streams that end with a reply, with a declared
+// exception and with an error.
+func (e ends) outcomesOfListen(t *testing.T, p peer) {
+	t.Helper()
+	for _, wanted := range []string{"2", "nowhere"} {
+		_, _ = p.listened(context.Background(), wanted)
+		if err := e.next(t, "Room.listen"); err != nil {
+			t.Errorf("%s: %v", wanted, err)
+		}
+	}
+	_, _ = p.listened(context.Background(), "forged")
+	failed(t, e.next(t, "Room.listen"), 77)
+}
+
 // next asserts the method of the next call that has ended, and returns its error.
 func (e ends) next(t *testing.T, method string) error {
 	t.Helper()
@@ -92,14 +106,7 @@ func TestClientsObserverGetsOutcomeOfEachStream(t *testing.T) {
 	withServers(t, func(t *testing.T, p peer) {
 		ctx, seen := context.Background(), make(ends, 10)
 		p.client.Observe(seen.observe)
-		for _, wanted := range []string{"2", "nowhere"} {
-			_, _ = p.listened(ctx, wanted)
-			if err := seen.next(t, "Room.listen"); err != nil {
-				t.Errorf("%s: %v", wanted, err)
-			}
-		}
-		_, _ = p.listened(ctx, "forged")
-		failed(t, seen.next(t, "Room.listen"), 77)
+		seen.outcomesOfListen(t, p)
 		told, err := p.room.Tell(ctx)
 		if err == nil {
 			seen.isOver(t)
@@ -166,14 +173,7 @@ func TestServersObserverGetsOutcomeOfEachHandler(t *testing.T) {
 	if err := errors.Join(p.users.Seen(ctx, "Ada"), seen.next(t, "Users.seen")); err != nil {
 		t.Error(err)
 	}
-	for _, wanted := range []string{"2", "nowhere"} {
-		_, _ = p.listened(ctx, wanted)
-		if err := seen.next(t, "Room.listen"); err != nil {
-			t.Errorf("%s: %v", wanted, err)
-		}
-	}
-	_, _ = p.listened(ctx, "forged")
-	failed(t, seen.next(t, "Room.listen"), 77)
+	seen.outcomesOfListen(t, p)
 	_, _ = p.listened(ctx, "panic")
 	panicked(t, seen.next(t, "Room.listen"))
 	talk, err := p.room.Talk(ctx)

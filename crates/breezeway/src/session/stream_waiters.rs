@@ -14,17 +14,19 @@ pub(super) use reader::{QuietStreams, Registration, Waiting, task_of};
 /// The waiters of one stream, in a cache line of their own.
 #[derive(Default)]
 #[repr(align(64))]
-struct Entry {
+struct Waiters {
     reader: Reader<Waker>,
     writer: Option<Waker>,
     /// The waiter for a reset alone. It may be another one than the writer, of the same task.
     watcher: Option<Waker>,
 }
 
+const _: () = assert!(size_of::<Waiters>() == 64);
+
 /// Waiters by stream.
 #[derive(Default)]
 pub(super) struct StreamWaiters {
-    streams: Vec<Entry>,
+    streams: Vec<Waiters>,
     quiet: Arc<QuietStreams>,
     /// Number of readers that were registered so far.
     registrations: u64,
@@ -36,10 +38,10 @@ impl StreamWaiters {
         &self.quiet
     }
 
-    fn entry(&mut self, key: StreamKey) -> &mut Entry {
+    fn waiters(&mut self, key: StreamKey) -> &mut Waiters {
         let index = key.index();
         if index >= self.streams.len() {
-            self.streams.resize_with(index + 1, Entry::default);
+            self.streams.resize_with(index + 1, Waiters::default);
         }
         &mut self.streams[index]
     }
@@ -48,7 +50,7 @@ impl StreamWaiters {
     #[must_use]
     pub(super) fn set_reader(&mut self, key: StreamKey, cx: &Context<'_>) -> Option<Waker> {
         let next = self.registrations + 1;
-        let reader = &mut self.entry(key).reader;
+        let reader = &mut self.waiters(key).reader;
         if reader.wait_again(|waker| waker.will_wake(cx.waker())) {
             return None;
         }
@@ -61,7 +63,7 @@ impl StreamWaiters {
     /// If it waited before, it need not ask again.
     #[inline]
     pub(super) fn expect_reader(&mut self, key: StreamKey, cx: &Context<'_>) {
-        let Some(Entry { reader, .. }) = self.streams.get_mut(key.index()) else { return };
+        let Some(Waiters { reader, .. }) = self.streams.get_mut(key.index()) else { return };
         if reader.wait_again(|waker| waker.will_wake(cx.waker())) {
             self.quiet.set(key.index());
         }
@@ -70,18 +72,18 @@ impl StreamWaiters {
     /// Remembers the waiter for room to write; returns the one that it replaces.
     #[must_use]
     pub(super) fn set_writer(&mut self, key: StreamKey, cx: &Context<'_>) -> Option<Waker> {
-        replace(&mut self.entry(key).writer, cx)
+        replace(&mut self.waiters(key).writer, cx)
     }
 
     /// Remembers the waiter for a reset; returns the one that it replaces.
     #[must_use]
     pub(super) fn set_watcher(&mut self, key: StreamKey, cx: &Context<'_>) -> Option<Waker> {
-        replace(&mut self.entry(key).watcher, cx)
+        replace(&mut self.waiters(key).watcher, cx)
     }
 
     /// Notes that the task of `cx` no longer waits for something to read.
     pub(super) fn withdraw_reader(&mut self, key: StreamKey, cx: &Context<'_>) {
-        let reader = &mut self.entry(key).reader;
+        let reader = &mut self.waiters(key).reader;
         if reader.withdraw(|waker| waker.will_wake(cx.waker())) {
             self.quiet.clear(key.index());
         }
@@ -102,30 +104,30 @@ impl StreamWaiters {
     pub(super) fn give_back(&mut self, registration: Registration, waker: Waker) -> Option<Waker> {
         let Registration { index, number } = registration;
         match self.streams.get_mut(index) {
-            Some(entry) => entry.reader.give_back(waker, number),
+            Some(waiters) => waiters.reader.give_back(waker, number),
             None => Some(waker),
         }
     }
 
     pub(super) fn writer(&mut self, key: StreamKey) -> Option<Waker> {
-        self.entry(key).writer.take()
+        self.waiters(key).writer.take()
     }
 
     /// Removes the waiters that a reset concerns, apart from the reader, and returns them.
     pub(super) fn of_reset(&mut self, key: StreamKey) -> impl Iterator<Item = Waker> + use<> {
-        let entry = self.entry(key);
-        entry.writer.take().into_iter().chain(entry.watcher.take())
+        let waiters = self.waiters(key);
+        waiters.writer.take().into_iter().chain(waiters.watcher.take())
     }
 
     /// Removes the waiters of a stream and returns them.
     pub(super) fn forget(&mut self, key: StreamKey) -> impl Iterator<Item = Waker> + use<> {
         self.quiet.clear(key.index());
-        let Entry { reader, writer, watcher } = std::mem::take(self.entry(key));
+        let Waiters { reader, writer, watcher } = std::mem::take(self.waiters(key));
         reader.into_waker().into_iter().chain(writer).chain(watcher)
     }
 
     pub(super) fn wake_all(&mut self, due: &mut Vec<Waker>) {
-        for (index, Entry { reader, writer, watcher }) in self.streams.iter_mut().enumerate() {
+        for (index, Waiters { reader, writer, watcher }) in self.streams.iter_mut().enumerate() {
             self.quiet.clear(index);
             let reader = std::mem::take(reader).into_waker();
             due.extend(reader.into_iter().chain(writer.take()).chain(watcher.take()));
