@@ -37,7 +37,7 @@ func (l *Loan) Truncate(n int) { l.length = min(l.length, n) }
 // Len returns the length in bytes.
 func (l *Loan) Len() int { return l.length }
 
-// Taken returns the number of bytes by which the loan counts among those under way.
+// Taken returns the number of bytes of memory that the loan takes.
 func (l *Loan) Taken() int { return rounded(l.taken) }
 
 // CopyIn copies bytes into the loan. The peer can read them immediately.

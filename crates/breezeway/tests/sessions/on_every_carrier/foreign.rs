@@ -167,7 +167,7 @@ fn stopping_or_closing_short_prefix_is_not_handed_over() {
 }
 
 #[test]
-fn silent_client_outlives_timeout_that_starts_with_its_first_byte() {
+fn silent_client_outlives_the_handshake_timeout() {
     let both = Both::start(with_timeout(Duration::from_millis(200)));
     let (mut silent, mut late) = (both.connect(), both.connect());
     // The time of this one, which connects after them, ends after theirs would.
