@@ -52,11 +52,9 @@ func serve(kind, address string) error {
 	switch kind {
 	case "go-rpc":
 		return serveRPC(address, events)
-	case "kitex":
-		// What its handler returns at the deadline would be an error like others.
+	case "kitex", "go-kitex":
+		// What a handler returns at the deadline is an error like others for a plain Kitex client.
 		events.linger = late
-		return serveKitex(kind, address, events)
-	case "go-kitex":
 		return serveKitex(kind, address, events)
 	}
 	return fmt.Errorf("no server %s", kind)
