@@ -306,7 +306,9 @@ func (c kitexClient) describe(err error) string {
 	case errors.As(err, &exception) && (exception.TypeID() == remote.UnknownMethod ||
 		exception.TypeID() == remote.UnknownService):
 		return "unknown method"
-	case errors.Is(err, kerrors.ErrRPCTimeout):
+	case errors.Is(err, kerrors.ErrRPCTimeout),
+		// With the deadline in TTHeader, the server may be the first to give up.
+		errors.As(err, &exception) && strings.Contains(exception.Error(), "deadline"):
 		return "late"
 	}
 	return ""

@@ -53,7 +53,7 @@ func serve(kind, address string) error {
 	case "go-rpc":
 		return serveRPC(address, events)
 	case "kitex", "go-kitex":
-		// What a handler returns at the deadline is an error like others for a plain Kitex client.
+		// Mostly, the client is the first to give up.
 		events.linger = late
 		return serveKitex(kind, address, events)
 	}

@@ -34,6 +34,13 @@ struct Pair {
     carrier: &'static str,
 }
 
+impl std::fmt::Display for Pair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { client, server, carrier } = self;
+        write!(f, "{} -> {} over {carrier}", client.name(), server.name())
+    }
+}
+
 /// What came of a case.
 enum Cell {
     Passed,
@@ -80,12 +87,7 @@ fn all(programs: &Programs, pairs: &[Pair], cases: &[&'static str]) -> Table {
                 while let Some(&pair) = pairs.get(next.fetch_add(1, Ordering::SeqCst)) {
                     for (case, cell) in column(programs, pair, cases) {
                         if let Cell::Failed(words) = &cell {
-                            let Pair { client, server, carrier } = pair;
-                            eprintln!(
-                                "{} -> {} over {carrier}, {case}: {words}",
-                                client.name(),
-                                server.name()
-                            );
+                            eprintln!("{pair}, {case}: {words}");
                         }
                         table.lock().expect("no panic").insert((pair, case), cell);
                     }
@@ -144,6 +146,7 @@ fn column(programs: &Programs, pair: Pair, cases: &[&'static str]) -> Vec<(&'sta
 fn print(table: &Table, pairs: &[Pair], cases: &[&'static str]) -> Outcome {
     let mut reasons = BTreeMap::new();
     let mut counts = [0; 3];
+    let mut failures = Vec::new();
     let (mut servers, mut clients) = (Vec::new(), Vec::new());
     for pair in pairs {
         if !servers.contains(&pair.server) {
@@ -160,8 +163,15 @@ fn print(table: &Table, pairs: &[Pair], cases: &[&'static str]) -> Outcome {
         for &case in cases {
             let mut row = String::new();
             for &client in &clients {
-                let cell = |carrier| &table[&(Pair { client, server, carrier }, case)];
-                row += &format!(" {} |", text(CARRIERS.map(cell), &mut reasons, &mut counts));
+                let cells = CARRIERS.map(|carrier| {
+                    let pair = Pair { client, server, carrier };
+                    let cell = &table[&(pair, case)];
+                    if let Cell::Failed(words) = cell {
+                        failures.push(format!("{pair}, {case}: {words}"));
+                    }
+                    cell
+                });
+                row += &format!(" {} |", text(cells, &mut reasons, &mut counts));
             }
             println!("| {case} |{row}");
         }
@@ -174,7 +184,7 @@ fn print(table: &Table, pairs: &[Pair], cases: &[&'static str]) -> Outcome {
     }
     let [passed, impossible, failed] = counts;
     println!("\n{passed} cells passed, {failed} failed, {impossible} cannot be");
-    if failed == 0 { Ok(()) } else { Err(format!("{failed} cells failed")) }
+    if failed == 0 { Ok(()) } else { Err(failures.join("\n")) }
 }
 
 /// Returns the text of the cells of both carriers.

@@ -93,6 +93,13 @@ fn wait_for_another_server() -> Outcome {
     Ok(())
 }
 
+/// Returns growing times for a call that the server does not answer: on a busy machine, a short one
+/// may pass before the server has the call.
+fn limits() -> impl Iterator<Item = Duration> {
+    std::iter::successors(Some(LATE), |limit| Some(*limit * 2))
+        .take_while(|limit| *limit < PATIENCE)
+}
+
 /// Returns the text of one of many calls.
 fn text_of(number: usize) -> String {
     number.to_string().repeat(number)
