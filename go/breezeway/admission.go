@@ -33,6 +33,7 @@ func (s *Server) enter(conn net.Conn) error {
 		return err
 	}
 	s.pending[conn] = struct{}{}
+	s.limitHandshake(conn)
 	if victim := s.halfOpen.add(conn, from); victim != nil {
 		pushedOut.Add(1)
 		shutDown(victim)
@@ -117,7 +118,7 @@ func (s *Server) waitFor(closed <-chan struct{}) {
 // greet performs the handshake and returns the session. For an admitted client of another protocol
 // it returns neither a session nor an error.
 func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, error) {
-	g, err := meet(conn, carrier, s.opts, s.tls, false)
+	g, err := meet(conn, carrier, s.tls, false)
 	if err != nil {
 		return nil, greeting{}, err
 	}
@@ -153,23 +154,32 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, erro
 	return session, *g, nil
 }
 
+// limitHandshake begins the time that a client has for its part of the handshake: of a server that
+// has stopped a moment, in which an honest client still gets its session. The lock is held.
+func (s *Server) limitHandshake(conn net.Conn) {
+	limit := s.opts.handshakeTimeout
+	if s.stopped && !s.handedOver {
+		limit = min(limit, linger)
+	}
+	_ = conn.SetDeadline(time.Now().Add(limit))
+}
+
 // limitHello begins the time that a client has for its hello. Where another protocol is served, the
 // hello's first bytes begin it, as the client may have connected ahead of its first call. A server
 // that no longer listens does not wait for such clients.
 func (s *Server) limitHello(g *greeting) {
-	begin := func() { _ = g.speaks().SetDeadline(time.Now().Add(s.opts.handshakeTimeout)) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.takesForeign() || s.stopped {
-		begin()
+		s.limitHandshake(g.conn)
 		return
 	}
-	_ = g.speaks().SetDeadline(time.Time{})
+	_ = g.conn.SetDeadline(time.Time{})
 	g.begun = func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.halfOpen.renew(g.conn)
-		begin()
+		s.limitHandshake(g.conn)
 	}
 }
 

@@ -59,6 +59,7 @@ func dial(ctx context.Context, address Address, opts *options) (*Session, error)
 	if err != nil {
 		return nil, err
 	}
+	_ = conn.SetDeadline(time.Now().Add(opts.handshakeTimeout))
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })
 	session, refused, err := clientSession(conn, address, opts, config)
 	if !stop() { // The end of ctx has ended the handshake, or is about to.
@@ -102,7 +103,7 @@ func connectTo(ctx context.Context, address Address, timeout time.Duration) (net
 
 func clientSession(conn net.Conn, address Address, opts *options, config *tls.Config) (*session,
 	[]int, error) {
-	g, err := meet(conn, address.Carrier, opts, config, true)
+	g, err := meet(conn, address.Carrier, config, true)
 	if err != nil {
 		return nil, nil, err
 	}

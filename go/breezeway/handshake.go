@@ -45,15 +45,13 @@ type greeting struct {
 }
 
 // meet prepares a connection, performs the TLS handshake if there is one, and determines the peer.
-// The handshake's timeout begins.
-func meet(conn net.Conn, carrier Carrier, opts *options, config *tls.Config, isClient bool) (
-	*greeting, error) {
+// The caller has set the connection's deadline, which the end of its context may have moved since.
+func meet(conn net.Conn, carrier Carrier, config *tls.Config, isClient bool) (*greeting, error) {
 	raw, err := rawConn(conn)
 	if err != nil {
 		return nil, err
 	}
 	g := &greeting{conn: conn, raw: raw, carrier: carrier}
-	_ = conn.SetDeadline(time.Now().Add(opts.handshakeTimeout))
 	switch carrier {
 	case TCP:
 		err = prepareTCP(raw)

@@ -31,14 +31,21 @@ func (s *Server) refuseBusy(conn net.Conn, carrier Carrier, reason error) {
 		_ = conn.Close()
 		return
 	}
+	s.mu.Lock()
+	s.pending[conn] = struct{}{}
+	s.limitHandshake(conn)
+	s.mu.Unlock()
 	s.served.Add(1)
 	go func() {
 		defer s.served.Done()
 		defer func() { <-s.refusing }()
 		defer conn.Close()
-		if g, err := meet(conn, TLS, s.opts, s.tls, false); err == nil {
+		if g, err := meet(conn, TLS, s.tls, false); err == nil {
 			refuse(g.speaks(), proto.RefusedBusy, reason.Error())
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.pending, conn)
 	}()
 }
 

@@ -46,8 +46,9 @@ type Server struct {
 	closing  int
 	mu       sync.Mutex
 	sessions map[*session]struct{}
-	// pending holds connections that are not yet sessions, and halfOpen those of them whose hello
-	// is incomplete. admitted counts the rest of pending, and sessions.
+	// pending holds connections that are not yet sessions, and those that are refused over TLS.
+	// halfOpen holds those with an incomplete hello. admitted counts clients with a complete one,
+	// and sessions.
 	pending  map[net.Conn]struct{}
 	halfOpen *halfOpens
 	admitted int
