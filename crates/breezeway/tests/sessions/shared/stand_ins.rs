@@ -1,13 +1,16 @@
 //! Tasks that take a turn while the driver of their session sleeps.
 
 use std::future::Future;
+use std::iter;
 use std::os::fd::{AsFd, AsRawFd};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use breezeway::{CallError, Driver, Incoming, Message, Next, PendingCall, WaitPolicy};
+use breezeway::{
+    CallError, Driver, Incoming, Message, Next, PendingCall, SessionOptions, WaitPolicy,
+};
 
 use super::drivers::Driven;
 
@@ -168,6 +171,52 @@ fn drain_ends_once_a_reader_has_taken_the_last_message() {
         }
     }
     assert!(reader.is_none() && breezeway::unstable::has_drained(server));
+}
+
+/// A reply that waits for a slot may do so for any time, and one that waits for memory for 1 s.
+#[test]
+fn earlier_deadline_that_a_task_finds_wakes_the_driver() {
+    const SLOTS: usize = 8;
+    const LEN: usize = 64 << 10;
+    let options = SessionOptions::new().wait(WaitPolicy::Park).ring_capacity(SLOTS as u32);
+    let mut driven = Driven::with(&options.cap(3 * LEN as u64 / 2));
+    let mut cx = Context::from_waker(Waker::noop());
+    let Poll::Ready(Ok(mut stream)) = driven.client.0.poll_open(&mut cx, 0, None, None) else {
+        panic!("there is room for it")
+    };
+    driven.server.1.turn();
+    let Some(Incoming::Stream(_, mut reader)) = driven.server.0.try_accept() else {
+        panic!("no stream")
+    };
+    let serve = |driven: &mut Driven, reply: Vec<u8>| {
+        let call = start(driven);
+        driven.server.1.turn();
+        let Some(Incoming::Call(accepted)) = driven.server.0.try_accept() else {
+            panic!("no call")
+        };
+        let _ = accepted.reply(reply);
+        call
+    };
+    let mut first = serve(&mut driven, vec![1; LEN]);
+    driven.client.1.turn();
+    let Poll::Ready(Ok(kept)) = poll(&mut first, Waker::noop()) else { panic!("no first reply") };
+    // These leave no slot for the last reply, which finds no memory either.
+    while reader.sender().poll_send(&mut cx, b"x").is_ready() {}
+    let calls: Vec<_> = (0..SLOTS / 2 - 1).map(|_| serve(&mut driven, vec![1])).collect();
+    let last = serve(&mut driven, vec![1; LEN]);
+    let woken = Woken::default();
+    let (waker, driver) = (woken.waker("driver"), &mut driven.server.1);
+    driver.alarm(&waker);
+    let asleep = iter::repeat_with(|| driver.advance(&waker)).find(|next| *next != Next::Turn);
+    assert_eq!(asleep, Some(Next::Sleep { writable: false, at_most: None }));
+    // The client makes room for slots, and none in its memory.
+    driven.client.1.turn();
+    assert!(stream.sender().poll_send(&mut cx, b"x").is_ready());
+    driven.client.1.turn();
+    assert!(woken.take().is_empty());
+    assert!(reader.receiver().poll_receive(&mut cx).is_ready());
+    assert_eq!(woken.take(), ["driver"], "it sleeps past the deadline of the last reply");
+    drop((kept, calls, last));
 }
 
 /// Names of the woken tasks, in order.
