@@ -258,7 +258,17 @@ macro_rules! method_error {
             }
         }
 
-        impl ::std::error::Error for $name {}
+        impl ::std::error::Error for $name {
+            /// Returns the source of the error that is displayed. Exceptions of an IDL have none.
+            fn source(
+                &self,
+            ) -> ::std::option::Option<&(dyn ::std::error::Error + 'static)> {
+                match self {
+                    Self::$rpc(error) => ::std::error::Error::source(error),
+                    _ => ::std::option::Option::None,
+                }
+            }
+        }
 
         $($(
             impl ::std::convert::$from<$thrown> for $name {
@@ -313,6 +323,8 @@ macro_rules! method_error {
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error as _;
+
     use super::*;
     use crate::thrift::{decode_slice, to_vec};
 
@@ -355,6 +367,15 @@ mod tests {
             let error = read::<Reply>(fields).unwrap_err();
             assert!(matches!(error, LookUpError::Rpc(Error::MissingResult)), "{fields:?}");
         }
+    }
+
+    #[test]
+    fn error_of_the_call_keeps_its_source() {
+        let cause = decode_slice::<i32>(&[]).unwrap_err();
+        let error = LookUpError::from(Error::Reply(cause.clone()));
+        let chain = format!("{}: {cause}", Error::Reply(cause.clone()));
+        assert_eq!(breezeway::describe(&error), chain);
+        assert!(LookUpError::Lost("x".to_owned()).source().is_none());
     }
 
     #[test]
