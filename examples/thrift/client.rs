@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use breezeway_rpc::{CallOptions, ThriftClient};
+use breezeway_rpc::{CallOptions, ReplyMetadata, ThriftClient};
 use examples::users::{UsersAgeError, UsersClient};
 
 fn main() -> Result<(), breezeway::Report> {
@@ -17,6 +17,10 @@ fn main() -> Result<(), breezeway::Report> {
     }
     // Calls like a Kitex client: Thrift on a socket.
     let thrift = UsersClient::new(ThriftClient::new(address.parse()?));
-    println!("Ada is still {}", thrift.age("Ada".to_owned())?);
+    // The server adds the year of its table to a reply.
+    let reply = ReplyMetadata::new();
+    let age = thrift.with(CallOptions::new().receive_metadata(&reply)).age("Ada".to_owned())?;
+    let year = reply.get("as-of").unwrap_or_default();
+    println!("Ada is still {age}, as of {}", String::from_utf8_lossy(&year));
     Ok(())
 }

@@ -7,7 +7,8 @@ use examples::users::{NoSuchUser, Users, UsersAgeError, UsersServer};
 struct Table;
 
 impl Users for Table {
-    fn age(&self, _: &Context, name: String) -> Result<i64, UsersAgeError> {
+    fn age(&self, cx: &Context, name: String) -> Result<i64, UsersAgeError> {
+        cx.set_reply_metadata("as-of", "1851");
         if name == "Ada" { Ok(36) } else { Err(NoSuchUser { name }.into()) }
     }
 }

@@ -7,7 +7,7 @@ fn both_clients_are_answered_by_one_server() {
         let server = Server::start("thrift-server", &[&address]);
         let expected = "Ada is 36\nno user is called Bob\n";
         assert_eq!(output("thrift-async-client", &[&server.address]), expected, "over {carrier}");
-        let expected = format!("{expected}Ada is still 36\n");
+        let expected = format!("{expected}Ada is still 36, as of 1851\n");
         assert_eq!(output("thrift-client", &[&server.address]), expected, "over {carrier}");
     }
 }

@@ -57,8 +57,9 @@ type table struct {
 	watchers map[chan *users.Visit]bool
 }
 
-// Age returns an age in years.
-func (t *table) Age(_ context.Context, name string) (int64, error) {
+// Age returns an age in years, and beside it the year of the table.
+func (t *table) Age(ctx context.Context, name string) (int64, error) {
+	rpc.SetReplyMetadata(ctx, "as-of", "1851")
 	if name == "Ada" {
 		return 36, nil
 	}
@@ -109,11 +110,15 @@ func ask(address string, to io.Writer) error {
 	session := rpc.NewClient(address)
 	defer session.Close()
 	client, ctx := users.NewUsersClient(session), context.Background()
-	age, err := client.Age(ctx, "Ada")
+	var reply map[string]string
+	age, err := client.Age(rpc.WithReplyMetadata(ctx, &reply), "Ada")
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(to, "Ada is %d\n", age)
+	if year, has := reply["as-of"]; has {
+		fmt.Fprintf(to, "as of %s\n", year)
+	}
 
 	soon, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
