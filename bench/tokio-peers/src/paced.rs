@@ -14,7 +14,7 @@ use crate::{Flavour, System};
 #[derive(clap::Args)]
 pub(crate) struct Settings {
     /// Messages a second
-    #[arg(long, value_delimiter = ',', default_value = "1,100,10000")]
+    #[arg(long, value_delimiter = ',', default_value = "1,100,1000,10000")]
     rates: Vec<f64>,
     /// Messages of each system and rate, at most a minute's
     #[arg(long, default_value_t = 1000)]
