@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use breezeway_tokio::{Session, Server, Stream};
+use breezeway_tokio::{Server, Session, Stream};
 
 pub(crate) async fn serve(path: &Path, size: usize, says_so: bool) -> Result<()> {
     let server = Server::bind(format!("shm:{}", path.display()))?;
