@@ -3,7 +3,7 @@
 use super::Exchange;
 use super::work::{FEW, Work, all_are};
 use breezeway::{
-    Address, Call, ForeignBytes, Handled, Server, ServerOptions, ExclusiveSession, SessionOptions,
+    Address, Call, ExclusiveSession, ForeignBytes, Handled, Server, ServerOptions, SessionOptions,
     TrustedPeer, WaitPolicy,
 };
 use breezeway_measure::Failure;
