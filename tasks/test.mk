@@ -11,9 +11,11 @@ LONG = sessions services interop hostile command endpoints
 QUIET = measuring
 SUITES = $(addprefix suite-,sessions rest services interop hostile command lib doc endpoints)
 
-## Formatting as rustfmt has it.
+## Formatting as rustfmt has it, in each workspace.
 format:
-	$(CARGO) fmt --all --check
+	set -e; for folder in . bench crates/breezeway-etcd crates/breezeway-volo testing/fuzz/fuzz testing/peers; do \
+		$(CARGO) fmt --manifest-path $$folder/Cargo.toml --all --check; \
+	done
 
 ## No comment and no line of a document is longer than 100 columns.
 columns:

@@ -146,12 +146,7 @@ async fn noted(matrix: &MatrixClient, event: &str) -> Outcome {
 }
 
 /// Makes a call that the server does not answer in time, and another one.
-async fn late(
-    clients: &Clients,
-    matrix: &MatrixClient,
-    name: &str,
-    limit: Duration,
-) -> Outcome {
+async fn late(clients: &Clients, matrix: &MatrixClient, name: &str, limit: Duration) -> Outcome {
     let error = match echo(&clients.client(limit), format!("wait:{name}").into()).await {
         Err(error) => error.to_string(),
         other => return Err(format!("not late: {other:?}")),
