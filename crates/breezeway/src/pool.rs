@@ -72,10 +72,11 @@ struct Member {
 
 impl Member {
     /// Returns true if it can be used: at intervals the kernel is asked if its server still exists,
-    /// and the ring if the server stays.
+    /// and at each use the ring if the server stays.
     fn is_usable(&mut self) -> bool {
         let now = clock::ticks();
-        if now.wrapping_sub(self.asked) < clock::ticks_in(TRUSTED_FOR) {
+        let is_trusted = now.wrapping_sub(self.asked) < clock::ticks_in(TRUSTED_FOR);
+        if is_trusted && !self.session.has_arrivals() {
             return true;
         }
         self.asked = now;
@@ -354,4 +355,19 @@ fn connect(address: &Address, options: &SessionOptions) -> Result<Box<Member>, C
     })?;
     let tried_first = (!is_first).then(Instant::now);
     Ok(Box::new(Member { session, asked: clock::ticks(), tried_first }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn session_whose_server_ended_just_now_is_not_used() {
+        let (session, server) = ExclusiveSession::pair(&SessionOptions::new()).unwrap();
+        let mut member = Member { session, asked: clock::ticks(), tried_first: None };
+        assert!(member.is_usable());
+        drop(server);
+        member.asked = clock::ticks();
+        assert!(!member.is_usable(), "a call would not be served");
+    }
 }

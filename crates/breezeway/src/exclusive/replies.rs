@@ -239,6 +239,13 @@ impl ExclusiveSession {
             && !self.link.peer().closed
     }
 
+    /// Returns true if an entry that was not taken has arrived, or an error. Without a call in
+    /// flight it is an entry about the session's end. On a socket only the bytes that were read
+    /// count.
+    pub(crate) fn has_arrivals(&mut self) -> bool {
+        self.link.ready().unwrap_or(true)
+    }
+
     /// Handles a valid entry about the session.
     #[cold]
     pub(super) fn session_entry(&mut self) -> Result<(), CallError> {
