@@ -1,5 +1,14 @@
 //! Streams of a session, as one side sees them.
 
+mod event;
+mod key;
+mod receiving;
+mod table;
+
+pub(super) use event::Opening;
+pub use event::{RecvState, StreamEvent};
+pub use key::StreamKey;
+
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
@@ -8,7 +17,7 @@ use thiserror::Error;
 use super::stream::{Carried, Direction, Refusal, Stream};
 use super::transmit::Transmit;
 use super::window::{Credit, Granted};
-use crate::ErrorCode;
+use crate::error_code::ErrorCode;
 use crate::violation::StreamViolation;
 use crate::window::Window;
 
@@ -24,78 +33,6 @@ pub struct StreamTerms {
 impl StreamTerms {
     /// Terms without streams.
     pub const NONE: Self = Self { window: Window { messages: 0, bytes: 0 }, max_streams: 0 };
-}
-
-/// Key of a stream in this side's table. It does not match a later stream with the same number.
-///
-/// One word, as it is passed on for each message: two halves that are stored one by one and loaded
-/// together wait for each other (15 % of a turn that takes 199 messages, Zen 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StreamKey(u64);
-
-impl StreamKey {
-    #[inline]
-    fn new(place: u32, generation: u32) -> Self {
-        Self(u64::from(generation) << 32 | u64::from(place))
-    }
-
-    #[inline]
-    fn place(self) -> u32 {
-        self.0 as u32
-    }
-
-    #[inline]
-    fn generation(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-
-    /// Returns a small number that no other stream of this side has at the same time.
-    #[inline]
-    pub fn index(self) -> usize {
-        self.place() as usize
-    }
-}
-
-/// Opening of a stream by the peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Opening {
-    pub(super) number: u32,
-    pub(super) method: u32,
-}
-
-/// Result of an entry on a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamEvent {
-    /// The application does not wait for the entry.
-    Nothing,
-    /// The peer has opened a stream. Content that came with the opening can be taken.
-    Opened {
-        /// Key of the stream.
-        key: StreamKey,
-        /// Method that it was opened for.
-        method: u32,
-    },
-    /// Content can be taken, or the peer has sent its last message.
-    Received(StreamKey),
-    /// The peer has reset the stream.
-    Reset(StreamKey),
-    /// The peer takes messages again.
-    Room(StreamKey),
-    /// The peer takes one-way messages again.
-    OneWayRoom,
-}
-
-/// State of a stream for its reader.
-#[derive(Debug, PartialEq, Eq)]
-pub enum RecvState<M> {
-    /// Oldest content that was received.
-    Content(M),
-    /// Nothing has come yet.
-    Nothing,
-    /// The peer has sent its last message, and all of them were taken.
-    End,
-    /// Either side has reset the stream.
-    Reset(ErrorCode),
 }
 
 /// Error returned when a stream cannot be opened now.
@@ -384,45 +321,6 @@ impl<M> Streams<M> {
 
     // ---- receiving ----
 
-    /// Validates a message on a stream that is open, or that it opens. Its content is kept by the
-    /// stream if a reader may take it.
-    #[inline]
-    pub(super) fn receive(
-        &mut self,
-        number: u32,
-        opening: Option<Opening>,
-        flags: u8,
-        carried: Carried,
-        content: impl FnOnce() -> M,
-    ) -> Result<StreamEvent, StreamViolation> {
-        let Some(Opening { method, .. }) = opening else {
-            let key = self.find(number).ok_or(StreamViolation::NotOpen(number))?;
-            let is_wanted = self.receive_message(key, flags, carried, content)?;
-            return Ok(if is_wanted { StreamEvent::Received(key) } else { StreamEvent::Nothing });
-        };
-        let key = self.open_for_peer(number)?;
-        self.receive_message(key, flags, carried, content)?;
-        Ok(StreamEvent::Opened { key, method })
-    }
-
-    /// Validates a message on a stream that is open. Returns true if a reader may wait for it.
-    #[inline]
-    pub(super) fn receive_message(
-        &mut self,
-        key: StreamKey,
-        flags: u8,
-        carried: Carried,
-        content: impl FnOnce() -> M,
-    ) -> Result<bool, StreamViolation> {
-        // The caller has just made the key.
-        let stream = self.slots[key.index()].as_mut().expect("a stream that is not over");
-        let is_wanted = stream.receive(flags, carried, content)?;
-        if carried.last {
-            self.settle(key.place());
-        }
-        Ok(is_wanted)
-    }
-
     /// Applies a reset. A reset of a stream that is over has crossed this side's last entry.
     pub fn receive_reset(
         &mut self,
@@ -459,12 +357,6 @@ impl<M> Streams<M> {
         Ok(if has_room { StreamEvent::Room(key) } else { StreamEvent::Nothing })
     }
 
-    /// Accepts an entry of a stream that is not in the table any more. Number 0 is a violation,
-    /// because it never was a stream.
-    fn crossed(&self, number: u32) -> Result<StreamEvent, StreamViolation> {
-        if number == 0 { Err(StreamViolation::NotOpen(0)) } else { Ok(StreamEvent::Nothing) }
-    }
-
     /// Takes the oldest content received on a stream. Returns the result of `read`, which reads it
     /// in place; it is dropped afterwards.
     #[inline]
@@ -479,105 +371,9 @@ impl<M> Streams<M> {
         self.nothing_to_take(key)
     }
 
-    fn nothing_to_take<R>(&self, key: StreamKey) -> RecvState<R> {
-        match (self.reset_code(key), self.get(key).incoming) {
-            (_, Direction::Refusing(_)) => RecvState::End,
-            (Some(code), _) => RecvState::Reset(code),
-            (None, Direction::Finished) => RecvState::End,
-            (None, _) => RecvState::Nothing,
-        }
-    }
-
     /// Returns true if a stream has nothing for its reader and both directions are open.
     #[inline]
     pub fn is_quiet(&self, key: StreamKey) -> bool {
         self.get(key).is_quiet()
-    }
-
-    // ---- the table ----
-
-    fn open_for_peer(&mut self, number: u32) -> Result<StreamKey, StreamViolation> {
-        let is_odd = !number.is_multiple_of(2);
-        if number == 0 || is_odd == self.opens_odd || self.uses(number) {
-            return Err(StreamViolation::Number(number));
-        }
-        if self.opened_by_peer == self.own.max_streams {
-            return Err(StreamViolation::TooMany(self.own.max_streams));
-        }
-        self.opened_by_peer += 1;
-        Ok(self.insert(number))
-    }
-
-    fn insert(&mut self, number: u32) -> StreamKey {
-        let stream = Stream::new(number, self.own.window, self.peers.window);
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.generations.push(0);
-            self.slots.len() as u32 - 1
-        });
-        let generation = &mut self.generations[index as usize];
-        *generation = generation.wrapping_add(1);
-        self.slots[index as usize] = Some(stream);
-        self.by_number.insert(number, index);
-        StreamKey::new(index, *generation)
-    }
-
-    /// Returns the stream that has this number.
-    #[inline]
-    pub(super) fn find(&self, number: u32) -> Option<StreamKey> {
-        let &index = self.by_number.get(&number)?;
-        Some(StreamKey::new(index, self.generations[index as usize]))
-    }
-
-    #[inline]
-    fn check(&self, key: StreamKey) {
-        let generation = self.generations[key.index()];
-        assert!(generation == key.generation(), "the stream's handle outlives it");
-    }
-
-    #[inline]
-    fn get(&self, key: StreamKey) -> &Stream<M> {
-        self.check(key);
-        self.slots[key.index()].as_ref().expect("a stream lives until its handle is dropped")
-    }
-
-    #[inline]
-    fn get_mut(&mut self, key: StreamKey) -> &mut Stream<M> {
-        self.check(key);
-        self.slots[key.index()].as_mut().expect("a stream lives until its handle is dropped")
-    }
-
-    fn list(&mut self, index: u32) {
-        if let Some(stream) = &mut self.slots[index as usize]
-            && !std::mem::replace(&mut stream.is_listed, true)
-        {
-            self.listed.push_back(index);
-        }
-    }
-
-    /// Frees the number of a stream that is over, and the stream itself if the application has
-    /// abandoned it.
-    fn settle(&mut self, index: u32) {
-        let Some(stream) = &mut self.slots[index as usize] else { return };
-        if !stream.is_over() {
-            return;
-        }
-        stream.end();
-        let (number, is_abandoned) = (stream.number, stream.is_abandoned());
-        if self.by_number.get(&number) == Some(&index) {
-            self.by_number.remove(&number);
-            let is_odd = !number.is_multiple_of(2);
-            if is_odd == self.opens_odd {
-                self.opened_here -= 1;
-                self.has_ended_here = true;
-            } else {
-                self.opened_by_peer -= 1;
-            }
-        }
-        if is_abandoned {
-            // The index may still be listed, which has no effect then.
-            self.slots[index as usize] = None;
-            self.free.push(index);
-        }
     }
 }
