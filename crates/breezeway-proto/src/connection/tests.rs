@@ -4,6 +4,9 @@
 mod calls;
 mod ending;
 mod model;
+mod one_way;
+mod stream_ends;
+mod stream_violations;
 mod streams;
 
 use std::collections::VecDeque;
