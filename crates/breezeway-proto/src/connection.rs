@@ -13,7 +13,6 @@ mod calls;
 mod ending;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod metadata;
 mod served;
 mod stream;
 mod streams;
@@ -25,18 +24,20 @@ mod window;
 pub use arrivals::{Arrival, Arrivals};
 pub use backlog::{Attempt, Backlog, BacklogBody, Lack};
 pub use calls::{Answer, Calls};
-pub use metadata::{METADATA_PREFIX, MetadataError, split};
 pub use served::{Served, ServedCall};
 pub use stream::{Carried, Refusal, size_in_table};
 pub use streams::{RecvState, StreamEvent, StreamKey, StreamTerms, Streams, TooManyStreams};
 pub use transmit::Transmit;
 
+pub use crate::metadata::{METADATA_PREFIX, MetadataError, split};
 pub use crate::window::Window;
 
 use crate::ending::Ending;
+use crate::entry::{Flags, Kind, Parts, RawHead};
+use crate::error_code::ErrorCode;
+use crate::time::Time;
 use crate::validate::{Request, Side, Subject, WINDOW_LEN, reply, request, validate};
 use crate::violation::{CallViolation, StreamViolation, Violation};
-use crate::{ErrorCode, Flags, Kind, Parts, RawHead, Time};
 use streams::Opening;
 
 /// Number of one-way messages that may wait to be served before no more are received: the messages

@@ -11,7 +11,8 @@
 //! In addition, a server asks its client once to go away, and drains: it serves requests until none
 //! is left or the time has passed, and refuses them from then on.
 
-use crate::{Kind, Time};
+use crate::entry::Kind;
+use crate::time::Time;
 
 /// Progress of a session toward its end; `E` is the reason of the end.
 pub struct Ending<E> {

@@ -1,6 +1,6 @@
 //! The vocabulary of entries: kinds, flags and heads (`docs/abi.md`, section 4.1).
 
-use crate::ErrorCode;
+use crate::error_code::ErrorCode;
 
 /// Kind of an entry. `docs/abi.md`, section 4.1, defines the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

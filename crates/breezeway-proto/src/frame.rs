@@ -1,9 +1,9 @@
 //! The frame: the header that precedes each message on a socket (`docs/abi.md`, section 8). Bytes
 //! in, values out.
 
+use crate::entry::{Flags, Head, Kind, RawHead};
 use crate::validate::WINDOW_LEN;
 use crate::violation::CallViolation;
-use crate::{Flags, Head, Kind, RawHead};
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 16;

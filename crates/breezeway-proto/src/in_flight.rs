@@ -4,9 +4,10 @@
 
 use std::collections::VecDeque;
 
+use crate::entry::{Flags, RawHead};
+use crate::error_code::ErrorCode;
 use crate::validate::reply;
 use crate::violation::CallViolation;
-use crate::{ErrorCode, Flags, RawHead};
 
 /// Identifier of a call in flight and of its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -198,7 +199,7 @@ fn next_after(number: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
+    use crate::entry::Kind;
     use crate::entry::REQUEST;
 
     fn message(flags: Flags, stream: u32) -> RawHead {

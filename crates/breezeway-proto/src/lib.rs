@@ -13,6 +13,7 @@ mod error_code;
 pub mod frame;
 pub mod hello;
 pub mod in_flight;
+mod metadata;
 mod printable;
 pub mod throttle;
 mod time;

@@ -2,8 +2,9 @@
 //! (`docs/abi.md`, section 4.1).
 
 use crate::entry::REQUEST;
+use crate::entry::{Flags, Kind, RawHead};
+use crate::error_code::ErrorCode;
 use crate::violation::CallViolation;
-use crate::{ErrorCode, Flags, Kind, RawHead};
 
 /// Returns the maximum number of calls in flight on a session with rings of these capacities. The
 /// replies that a client has not yet received always fit into the reply ring, although up to a

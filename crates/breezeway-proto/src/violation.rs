@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use crate::Kind;
-use crate::connection::MetadataError;
+use crate::entry::Kind;
+use crate::metadata::MetadataError;
 use crate::window::Window;
 
 /// Violation of a rule by the peer, which ends the session.

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::StreamKey;
-use crate::Time;
+use super::streams::StreamKey;
+use crate::time::Time;
 use crate::validate::Request;
 
 /// Request of the peer.

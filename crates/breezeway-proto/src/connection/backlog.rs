@@ -7,7 +7,9 @@
 
 use std::collections::VecDeque;
 
-use crate::{ErrorCode, Flags, Head, Time};
+use crate::entry::{Flags, Head};
+use crate::error_code::ErrorCode;
+use crate::time::Time;
 
 /// Entries that wait, in the order in which they were made; `B` is the body of one. Their number is
 /// bounded by the client's calls in flight: a call counts among those until its reply was sent.

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use crate::ErrorCode;
+use crate::error_code::ErrorCode;
 use crate::in_flight::Numbers;
 
 /// Result of a call.

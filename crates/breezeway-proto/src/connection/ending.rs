@@ -1,8 +1,12 @@
 //! Steps of an end that depend on the requests and entries that are still to be served or sent.
 
-use super::{Arrival, Connection, Payload, Transmit};
+use super::arrivals::Arrival;
+use super::transmit::Transmit;
+use super::{Connection, Payload};
 use crate::ending::{Drain, Stage};
-use crate::{ErrorCode, Kind, Time};
+use crate::entry::Kind;
+use crate::error_code::ErrorCode;
+use crate::time::Time;
 
 impl<M: Payload, W, B, E> Connection<M, W, B, E> {
     /// Returns true if further entries of the peer are to be taken.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::window::{Credit, Granted};
-use crate::ErrorCode;
+use crate::error_code::ErrorCode;
 use crate::violation::StreamViolation;
 use crate::window::Window;
 

@@ -1,8 +1,9 @@
 //! The entries that a session is to send for itself.
 
+use crate::entry::{Head, Kind, Parts};
+use crate::error_code::ErrorCode;
 use crate::validate::WINDOW_LEN;
 use crate::window::Window;
-use crate::{ErrorCode, Head, Kind, Parts};
 
 /// Entry that this side has to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
