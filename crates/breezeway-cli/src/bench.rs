@@ -13,8 +13,8 @@ use breezeway_os::{clock, cpu};
 use breezeway_shmipc::Client;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::Failure;
 use crate::certificates::Certificates;
+use crate::failure::Failure;
 use crate::follow;
 #[cfg(feature = "grpc")]
 use crate::grpc::bench::Gear;

@@ -6,7 +6,7 @@ use breezeway::{Carrier, Place, Tls};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Options of either side of a tls: address.
 #[derive(Clone, Debug, Default, clap::Args)]

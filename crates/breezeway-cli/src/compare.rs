@@ -13,7 +13,7 @@ use breezeway_measure::process::Interrupt;
 use breezeway_measure::report::{page, text};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::settings::value;
 use output::Output;
 

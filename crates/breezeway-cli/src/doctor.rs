@@ -8,7 +8,7 @@ mod idle;
 mod kernel;
 mod limits;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::settings::value;
 use serde::Serialize;
 use std::fmt;

@@ -13,8 +13,9 @@ use breezeway_shm::Entry;
 use breezeway_shm::dump::ControlDump;
 use breezeway_shm::statistics::{Field, Record, Role, StatisticsFile};
 
+use crate::failure::Failure;
 use crate::inspect::{processes, reason};
-use crate::{Failure, one_line};
+use crate::printable::one_line;
 use idl::Idl;
 use text::Line;
 

@@ -7,7 +7,7 @@ use breezeway_measure::floor::partner::Kind;
 use breezeway_measure::floor::{self, Measurer};
 use breezeway_measure::machine::Cpus;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::settings::value;
 
 const EXAMPLES: &str = "\

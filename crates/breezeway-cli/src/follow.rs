@@ -7,7 +7,7 @@ use breezeway_measure::load::methods::ECHO;
 use breezeway_measure::load::{Load, Measurement, Rate, closed_loop, open_loop};
 use breezeway_measure::pattern;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Time for which a caller that follows waits for an absent server.
 const SERVER_WAIT: Duration = Duration::from_secs(10);

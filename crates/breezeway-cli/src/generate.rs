@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -10,7 +10,8 @@ use std::io::{self, ErrorKind, Write};
 use breezeway_shm::statistics::StatisticsFile;
 use serde::Serialize;
 
-use crate::{Failure, one_line};
+use crate::failure::Failure;
+use crate::printable::one_line;
 use native::Sessions;
 
 const EXAMPLES: &str = "\

@@ -10,6 +10,7 @@ mod certificates;
 mod compare;
 mod doctor;
 mod dump;
+mod failure;
 mod floor;
 mod follow;
 #[cfg(feature = "thrift")]
@@ -33,14 +34,13 @@ mod target;
 mod thrift;
 mod top;
 
+use crate::failure::Failure;
+use crate::printable::one_line;
 use breezeway::describe;
 use breezeway_measure::floor::partner;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
-
-/// Failure of a subcommand: one line for the person who ran it.
-pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Parser)]
 #[command(name = "breezeway", version, about = "Calls between processes at memory speed")]
@@ -158,13 +158,6 @@ fn status(failure: &Failure) -> ExitCode {
     }
     let _ = failure;
     ExitCode::FAILURE
-}
-
-/// Returns text that may come from the peer, without control characters.
-fn one_line(text: &str) -> String {
-    text.chars()
-        .flat_map(|char| if char.is_control() { char.escape_debug().collect() } else { vec![char] })
-        .collect()
 }
 
 /// Help and version as clap prints them; a wrong command line as one line, like every other error.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap_complete::Shell;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 const COMPLETIONS: &str = "\
 Examples:

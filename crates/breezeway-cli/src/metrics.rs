@@ -20,8 +20,8 @@ use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::Failure;
 use crate::announce::announce_metrics;
+use crate::failure::Failure;
 
 /// Seconds up to which handlers are counted together.
 const BUCKETS: [f64; 10] = [1e-7, 3e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0];

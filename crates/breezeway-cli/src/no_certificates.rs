@@ -3,7 +3,7 @@
 
 use breezeway::Place;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// No options.
 #[derive(Clone, Debug, clap::Args)]

@@ -1,6 +1,13 @@
-//! Bytes as text that a terminal can show.
+//! Bytes and text of others as text that a terminal can show.
 
 use std::fmt::Write;
+
+/// Returns text that may come from the peer, without control characters.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars()
+        .flat_map(|char| if char.is_control() { char.escape_debug().collect() } else { vec![char] })
+        .collect()
+}
 
 /// Returns UTF-8 text in quotes, and other bytes in hexadecimal.
 pub(crate) fn bytes(bytes: &[u8], is_binary: bool) -> String {

@@ -3,7 +3,7 @@
 use breezeway::Address;
 use clap::ValueEnum;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::target::Target;
 
 /// Protocol of calls.

@@ -9,8 +9,8 @@ use breezeway_rpc::{Context, Error, Server};
 use signal_hook::iterator::Signals;
 
 use self::generated::echo::{Echo, EchoClient, EchoServer};
-use crate::Failure;
 use crate::announce::announce;
+use crate::failure::Failure;
 use crate::follow::{check, connect, exchange, report_repetition};
 
 /// Code that breezeway-idl generates from `idl/echo.thrift`.

@@ -12,9 +12,9 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::Failure;
 use crate::announce::announce;
 use crate::certificates::Certificates;
+use crate::failure::Failure;
 #[cfg(feature = "grpc")]
 use crate::grpc;
 use crate::protocol::Protocol;

@@ -11,7 +11,7 @@ use breezeway::unstable::Tuning as _;
 use breezeway::{ServerOptions, SessionOptions};
 use breezeway_measure::Wait;
 
-use crate::Failure;
+use crate::failure::Failure;
 use file::File;
 use value::{CallTimeout, MaxMemory, UnderWay};
 

@@ -7,7 +7,7 @@ use breezeway_os::WaitPolicy;
 use breezeway_shmipc::{Address, ClientOptions, Memory, ServerOptions, SessionOptions, Trust};
 use tracing_subscriber::filter::Targets;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::settings::{ServerSettings, SessionSettings};
 
 /// Heading of these options.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use breezeway::ServerOptions;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::settings::value;
 
 /// Options of a server with a predecessor or a successor.

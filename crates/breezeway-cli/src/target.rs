@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use breezeway::{Address, Place};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Address to serve at or to call.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ mod envelope;
 pub(crate) mod printer;
 pub(crate) mod text;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Show Thrift messages
 #[derive(Debug, clap::Args)]

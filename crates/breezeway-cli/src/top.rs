@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use breezeway_shm::statistics::StatisticsFile;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::inspect::{processes, reason};
 use rates::{Row, Watch};
 use view::{Column, View};

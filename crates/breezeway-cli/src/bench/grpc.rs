@@ -4,7 +4,8 @@ use breezeway_grpc::Endpoint;
 use breezeway_measure::load::{Measurement, Pattern, Touch};
 
 use super::{Args, Progress};
-use crate::{Failure, grpc};
+use crate::failure::Failure;
+use crate::grpc;
 
 /// Returns an error for options that calls of gRPC do not support.
 pub(super) fn check(args: &Args) -> Result<(), Failure> {

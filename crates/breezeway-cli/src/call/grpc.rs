@@ -21,7 +21,7 @@ use tonic::{Code, Request, Status};
 
 use self::codec::Dynamic;
 use super::{Args, CallFailure, print};
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Maximum number of messages that were read and not sent yet.
 const AHEAD: usize = 16;

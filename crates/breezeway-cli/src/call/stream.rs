@@ -13,7 +13,8 @@ use serde_json::{Deserializer, Value};
 
 use super::raw::{Last, Raw, StreamFailure};
 use super::reply::{self, Outcome, ReplyError};
-use super::{Call, Failure, print, request};
+use super::{Call, print, request};
+use crate::failure::Failure;
 
 /// Next event of a stream.
 enum Event {

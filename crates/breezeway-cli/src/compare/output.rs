@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// A file that appears under its name only once it is complete.
 pub(super) struct Output {

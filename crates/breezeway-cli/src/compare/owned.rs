@@ -4,7 +4,8 @@
 use clap::Subcommand;
 
 use super::plain;
-use crate::{Failure, serve};
+use crate::failure::Failure;
+use crate::serve;
 use breezeway_measure::process::end_with;
 
 /// The arguments of the hidden subcommand.

@@ -9,8 +9,8 @@ use breezeway_measure::machine::pin;
 use breezeway_measure::report::bench::{Report, Setup};
 use clap::{Args, Subcommand};
 
-use crate::Failure;
 use crate::bench::positive;
+use crate::failure::Failure;
 use crate::settings::value;
 
 const EXAMPLES: &str = "\

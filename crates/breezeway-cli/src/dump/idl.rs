@@ -8,8 +8,9 @@ use breezeway_shm::Entry;
 use breezeway_thrift::{Limits, Slice};
 
 use super::text::opens;
+use crate::call;
+use crate::failure::Failure;
 use crate::thrift::printer::Printer;
-use crate::{Failure, call};
 
 /// The .thrift file that a command line names.
 #[derive(Debug, clap::Args)]

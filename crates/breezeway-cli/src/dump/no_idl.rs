@@ -2,7 +2,7 @@
 
 use breezeway_shm::Entry;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// No options.
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,7 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use super::pb::{EchoMessage, echo_client::EchoClient};
 use super::{LARGEST, ROOM};
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Mode in which gRPC runs on a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -14,8 +14,8 @@ use tonic::{Request, Response, Status};
 use super::pb::echo_server::{Echo, EchoServer};
 use super::pb::{DESCRIPTION, EchoMessage};
 use super::{LARGEST, ROOM};
-use crate::Failure;
 use crate::announce::announce;
+use crate::failure::Failure;
 
 /// Serves health checks and an echo in both gears, on `threads` threads, until a signal, and after
 /// it for at most `drain`.

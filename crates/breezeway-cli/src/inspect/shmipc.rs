@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use breezeway_shmipc::dump::{BufferDump, ListDump, ProcessDump, QueueDump, RingDump};
 use serde::Serialize;
 
-use crate::one_line;
+use crate::printable::one_line;
 
 /// Largest number of waiting elements that are shown to people.
 const MOST_SHOWN: usize = 8;

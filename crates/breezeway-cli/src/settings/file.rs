@@ -5,7 +5,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use super::{ServerSettings, SessionSettings, value};
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Settings of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use breezeway_thrift::{Limits, MessageHeader, MessageKind, Slice};
 
 use super::envelope;
 use super::printer::{Printer, Problem};
-use crate::Failure;
+use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:

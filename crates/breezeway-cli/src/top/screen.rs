@@ -11,7 +11,7 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row as Cells, Table, TableState};
 use super::rates::Row;
 use super::view::{Column, View};
 use crate::inspect::native::{bytes, percentiles};
-use crate::one_line;
+use crate::printable::one_line;
 
 const COLUMNS: [(&str, u16, Option<Column>); 15] = [
     ("PID", 8, Some(Column::Pid)),
