@@ -3,6 +3,7 @@
 //! Each check reads one thing and grades it; the grading functions take text, so that tests can
 //! give them machines that are not at hand.
 
+mod check;
 pub(crate) mod cpus;
 mod idle;
 mod kernel;
@@ -10,8 +11,8 @@ mod limits;
 
 use crate::failure::Failure;
 use crate::settings::value;
+use check::{Check, Grade};
 use serde::Serialize;
-use std::fmt;
 use std::io::Write;
 
 /// The default of the library.
@@ -74,67 +75,9 @@ fn verdict(checks: &[Check]) -> Result<(), String> {
     Err(format!("shm: addresses do not work here ({}); use unix: instead", names.join(", ")))
 }
 
-/// Grade of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Grade {
-    Ok,
-    Warn,
-    Fail,
-}
-
-/// One finding: one line of the output.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Check {
-    grade: Grade,
-    name: &'static str,
-    /// Observed value.
-    seen: String,
-    /// Remedy, if any is needed.
-    advice: Option<String>,
-}
-
-impl Check {
-    fn ok(name: &'static str, seen: impl Into<String>) -> Self {
-        Self { grade: Grade::Ok, name, seen: seen.into(), advice: None }
-    }
-
-    fn warn(name: &'static str, seen: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { grade: Grade::Warn, name, seen: seen.into(), advice: Some(advice.into()) }
-    }
-
-    fn fail(name: &'static str, seen: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { grade: Grade::Fail, name, seen: seen.into(), advice: Some(advice.into()) }
-    }
-}
-
-impl fmt::Display for Check {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let grade = match self.grade {
-            Grade::Ok => "ok",
-            Grade::Warn => "warn",
-            Grade::Fail => "FAIL",
-        };
-        write!(f, "{grade:<5} {:<14} {}", self.name, self.seen)?;
-        self.advice.as_ref().map_or(Ok(()), |advice| write!(f, ": {advice}"))
-    }
-}
-
-/// A size for people.
-fn mebibytes(bytes: u64) -> String {
-    format!("{} MiB", bytes >> 20)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn line_holds_grade_name_finding_and_advice() {
-        let check = Check::warn("cpu quota", "1.5 CPUs", "raise it");
-        assert_eq!(check.to_string(), "warn  cpu quota      1.5 CPUs: raise it");
-        assert_eq!(Check::ok("seals", "hold").to_string(), "ok    seals          hold");
-    }
 
     #[test]
     fn the_default_of_sessions_is_that_of_the_library() {

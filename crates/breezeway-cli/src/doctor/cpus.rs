@@ -1,6 +1,6 @@
 //! The CPUs of the machine, their shared resources, and its clock.
 
-use super::Check;
+use super::check::Check;
 use breezeway_measure::machine::{format_list, last_level_cache, read};
 use breezeway_os::{clock, cpu};
 use std::collections::BTreeSet;
@@ -130,7 +130,7 @@ fn joined(groups: &BTreeSet<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Grade;
+    use super::super::check::Grade;
     use super::*;
     use std::fs;
 

@@ -1,6 +1,6 @@
 //! Idle states of a CPU: they determine the cost of waking a sleeping peer.
 
-use super::Check;
+use super::check::Check;
 use breezeway_measure::machine::read;
 
 pub(super) fn checks() -> Vec<Check> {
@@ -69,7 +69,7 @@ fn without_driver(is_virtual: bool) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Grade;
+    use super::super::check::Grade;
     use super::*;
 
     #[test]

@@ -1,6 +1,6 @@
 //! The kernel's support for sealed segments.
 
-use super::Check;
+use super::check::Check;
 use breezeway_measure::machine::read;
 use breezeway_os::segment;
 
@@ -97,7 +97,7 @@ fn huge_pages(setting: Option<&str>, tried: Result<(), String>) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Grade;
+    use super::super::check::Grade;
     use super::*;
 
     #[test]

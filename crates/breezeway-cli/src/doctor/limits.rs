@@ -1,6 +1,6 @@
 //! Control groups and resource limits of this process.
 
-use super::{Check, mebibytes};
+use super::check::{Check, mebibytes};
 use breezeway::SessionOptions;
 use breezeway_os::memory::Headroom;
 use breezeway_os::{cpu, memory};
@@ -98,7 +98,7 @@ fn locked_memory(limit: Option<u64>) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Grade;
+    use super::super::check::Grade;
     use super::*;
 
     fn headroom(limit: u64, usage: u64) -> Option<Headroom> {
