@@ -1,22 +1,22 @@
 //! `breezeway dump`: the last entries of both rings of a session of a running process.
 
+mod fields;
 #[cfg_attr(not(feature = "thrift"), path = "dump/no_idl.rs")]
 mod idl;
 mod json;
+mod known;
 mod text;
 
-use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 
-use breezeway_proto::Flags;
-use breezeway_shm::Entry;
 use breezeway_shm::dump::ControlDump;
 use breezeway_shm::statistics::{Field, Record, Role, StatisticsFile};
 
 use crate::failure::Failure;
 use crate::inspect::{processes, reason};
 use crate::printable::one_line;
-use idl::Idl;
+use fields::waiting;
+use known::Known;
 use text::Line;
 
 const EXAMPLES: &str = "\
@@ -113,45 +113,6 @@ fn find(pid: u32, session: u64) -> Result<Record, Failure> {
         let see = format!("see breezeway inspect {pid}, which shows shmipc's queues as well");
         format!("process {pid} has no session {session}: {see}").into()
     })
-}
-
-/// The methods of entries, and the IDL that names them.
-struct Known {
-    idl: Option<Idl>,
-    /// Methods of the calls whose opening was seen, by their streams.
-    methods: HashMap<u32, u32>,
-}
-
-impl Known {
-    fn new(idl: Option<Idl>, rings: [&ControlDump; 2]) -> Self {
-        let entries = rings.into_iter().flat_map(|ring| &ring.entries);
-        let opens = |(_, entry): &(u64, Entry)| Some((entry.stream(), text::opens(entry)?));
-        Self { idl, methods: entries.filter_map(opens).collect() }
-    }
-
-    /// The method that an entry belongs to.
-    fn method(&self, entry: &Entry) -> Option<u32> {
-        self.methods.get(&entry.stream()).copied()
-    }
-
-    /// The name of that method.
-    fn name(&self, entry: &Entry) -> Option<&str> {
-        self.idl.as_ref()?.name(self.method(entry)?)
-    }
-
-    /// The message of an entry as Thrift; `None` without an IDL, for an error, and for a message
-    /// that is not Thrift.
-    fn decoded(&self, entry: &Entry, message: &[u8]) -> Option<String> {
-        if text::has(entry, Flags::ERROR) {
-            return None;
-        }
-        self.idl.as_ref()?.decoded(entry, message, self.method(entry))
-    }
-}
-
-/// Returns the number of entries that the peer has not taken, by its published progress.
-fn waiting(ring: &ControlDump, consumed: u64) -> u64 {
-    ring.published.saturating_sub(consumed).min(u64::from(ring.capacity))
 }
 
 /// Printer of entries, with its options.

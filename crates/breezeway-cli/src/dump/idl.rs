@@ -7,7 +7,7 @@ use breezeway_idl::model::{Method, Schema};
 use breezeway_shm::Entry;
 use breezeway_thrift::{Limits, Slice};
 
-use super::text::opens;
+use super::fields::opens;
 use crate::call;
 use crate::failure::Failure;
 use crate::thrift::printer::Printer;

@@ -5,8 +5,8 @@ use breezeway_shm::Entry;
 use breezeway_shm::dump::ControlDump;
 use serde::Serialize;
 
-use super::text::{self, FLAGS, has, word};
-use super::{Known, waiting};
+use super::fields::{FLAGS, has, parts, waiting, word};
+use super::known::Known;
 
 /// Both rings of a session.
 #[derive(Debug, Serialize)]
@@ -121,7 +121,7 @@ impl Shown {
     }
 
     fn add_body(&mut self, entry: &Entry, known: &Known) {
-        let Some((metadata, message)) = text::parts(entry) else { return };
+        let Some((metadata, message)) = parts(entry) else { return };
         self.metadata = metadata.map(hexadecimal);
         self.body = Some(hexadecimal(message));
         self.decoded = known.decoded(entry, message);

@@ -6,28 +6,9 @@ use std::io::{self, Write};
 use breezeway_proto::{Flags, Kind};
 use breezeway_shm::Entry;
 
-use super::Known;
+use super::fields::{FLAGS, has, opens, parts, word};
+use super::known::Known;
 use crate::printable::bytes;
-
-pub(super) const FLAGS: [(Flags, &str); 8] = [
-    (Flags::OPEN, "open"),
-    (Flags::FIN, "fin"),
-    (Flags::LENT, "lent"),
-    (Flags::ERROR, "error"),
-    (Flags::NO_REPLY, "no_reply"),
-    (Flags::METADATA, "metadata"),
-    (Flags::EMPTY, "empty"),
-    (Flags::STREAM, "stream"),
-];
-
-pub(super) fn has(entry: &Entry, flag: Flags) -> bool {
-    entry.kind_number() == Kind::Message as u8 && entry.flag_bits() & flag.bits() != 0
-}
-
-/// The method that an entry asks for, if it opens a call or a stream.
-pub(super) fn opens(entry: &Entry) -> Option<u32> {
-    has(entry, Flags::OPEN).then(|| entry.tag())
-}
 
 /// An entry without its body.
 pub(super) struct Line<'e> {
@@ -87,12 +68,6 @@ impl Line<'_> {
     }
 }
 
-/// A word of the body; 0 where the body is shorter.
-pub(super) fn word(entry: &Entry, index: usize) -> u64 {
-    let bytes = entry.inline().get(8 * index..8 * index + 8);
-    bytes.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")))
-}
-
 /// Prints the body of a message, as far as the entry holds it: the bytes after its metadata.
 pub(super) fn body(entry: &Entry, known: &Known, out: &mut impl Write) -> io::Result<()> {
     let Some((metadata, message)) = parts(entry) else { return Ok(()) };
@@ -106,21 +81,6 @@ pub(super) fn body(entry: &Entry, known: &Known, out: &mut impl Write) -> io::Re
         return Ok(());
     }
     writeln!(out, "         {}", bytes(message, false))
-}
-
-/// The metadata and the rest of a message that an entry holds; `None` if it holds none.
-pub(super) fn parts(entry: &Entry) -> Option<(Option<&[u8]>, &[u8])> {
-    let is_message = entry.kind_number() == Kind::Message as u8;
-    let message = entry.inline();
-    if !is_message || has(entry, Flags::LENT) || message.is_empty() {
-        return None;
-    }
-    if !has(entry, Flags::METADATA) {
-        return Some((None, message));
-    }
-    let (len, rest) = message.split_first_chunk()?;
-    let (block, rest) = rest.split_at(rest.len().min(u16::from_le_bytes(*len).into()));
-    Some((Some(block), rest))
 }
 
 #[cfg(test)]
