@@ -1,6 +1,7 @@
 //! Methods of gRPC, whose messages are known from a .proto file or by the server's reflection.
 
 mod codec;
+mod names;
 mod reflection;
 
 use std::io::{self, Read};
@@ -20,6 +21,7 @@ use tonic::metadata::{AsciiMetadataKey, AsciiMetadataValue};
 use tonic::{Code, Request, Status};
 
 use self::codec::Dynamic;
+use self::names::{is_named, one_of, split};
 use super::{Args, CallFailure, print};
 use crate::failure::Failure;
 
@@ -55,17 +57,6 @@ fn parsed(file: &Path, include_dirs: &[PathBuf]) -> Result<DescriptorPool, Failu
     Ok(compiler.descriptor_pool())
 }
 
-/// Splits `package.Service.Method` or `package.Service/Method`.
-fn split(name: &str) -> Result<(&str, &str), String> {
-    name.rsplit_once(['.', '/'])
-        .ok_or_else(|| format!("'{name}' is not a method: name it as package.Service/Method"))
-}
-
-/// Returns true if `wanted` names a service: in full, or without its package.
-fn is_named(service: &str, wanted: &str) -> bool {
-    service == wanted || service.rsplit('.').next() == Some(wanted)
-}
-
 /// Finds a method in the types of its service.
 fn find(pool: &DescriptorPool, name: &str) -> Result<MethodDescriptor, Failure> {
     let (service, method) = split(name)?;
@@ -80,13 +71,6 @@ fn find(pool: &DescriptorPool, name: &str) -> Result<MethodDescriptor, Failure> 
         let names: Vec<_> = methods.iter().map(|found| found.name().to_owned()).collect();
         format!("service {} has no method '{method}': {}", found.full_name(), one_of(&names))
     })?)
-}
-
-fn one_of(names: &[String]) -> String {
-    match names.is_empty() {
-        true => "there is none".to_owned(),
-        false => format!("there are {}", names.join(", ")),
-    }
 }
 
 /// End of a call that has not succeeded.

@@ -14,7 +14,7 @@ use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tonic_reflection::pb::v1::{ServerReflectionRequest, ServerReflectionResponse};
 
-use super::{is_named, one_of, split};
+use super::names::{is_named, one_of, split};
 use crate::failure::Failure;
 
 /// A stream of questions and answers.
