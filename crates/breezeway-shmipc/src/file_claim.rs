@@ -13,10 +13,7 @@ use breezeway_os::{Peer, exit_descriptor};
 use rustix::fs::{fstat, fstatfs};
 
 use crate::lock::lock;
-use crate::named_file::FileName;
-
-/// Device and inode.
-pub(crate) type FileIdentity = (u64, u64);
+use crate::named_file::{FileIdentity, FileName};
 
 /// File system of pidfds whose inodes identify processes (Linux 6.9), from `linux/magic.h`.
 const PIDFS_MAGIC: u64 = 0x5049_4446;

@@ -13,8 +13,10 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::HandshakeError;
-use crate::file_claim::FileIdentity;
 use crate::log_limit::warn_limited;
+
+/// Device and inode.
+pub(crate) type FileIdentity = (u64, u64);
 
 /// A file that a client named and this side has open.
 #[derive(Debug)]
