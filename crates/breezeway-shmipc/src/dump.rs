@@ -19,6 +19,7 @@
 
 mod buffer;
 mod queue;
+mod source;
 
 use std::cell::RefCell;
 use std::io;
@@ -27,6 +28,7 @@ use breezeway_os::{SharedMemory, shared_mappings};
 
 pub use buffer::{BufferDump, ListDump};
 pub use queue::{ElementDump, QueueDump, RingDump};
+use source::Source;
 
 /// The regions that a process has mapped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,32 +76,6 @@ impl ProcessDump {
         self.queues.extend(queue);
         self.buffers.extend(buffer);
         Ok(())
-    }
-}
-
-/// Memory to read from. Unreadable parts are zero, and the error is kept.
-struct Source<'a> {
-    memory: &'a SharedMemory,
-    failed: RefCell<Option<io::Error>>,
-}
-
-impl Source<'_> {
-    /// Returns the size, at most that of the largest possible region.
-    fn len(&self) -> u32 {
-        u32::try_from(self.memory.len()).unwrap_or(u32::MAX)
-    }
-
-    fn bytes<const N: usize>(&self, at: u32) -> [u8; N] {
-        let mut bytes = [0; N];
-        if let Err(error) = self.memory.read_at(at.into(), &mut bytes) {
-            self.failed.borrow_mut().get_or_insert(error);
-            bytes = [0; N];
-        }
-        bytes
-    }
-
-    fn word(&self, at: u32) -> u32 {
-        u32::from_le_bytes(self.bytes(at))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A buffer region, seen from outside.
 
-use super::Source;
+use super::source::Source;
 use crate::layout::buffer::{
     BufferLayout, FLAGS_AT, FREE_AT, HAS_NEXT, HEAD_AT, List, NEXT_AT, SLICE_HEADER, TAIL_AT,
     USED_AT,

@@ -1,6 +1,6 @@
 //! A queue region, seen from outside.
 
-use super::Source;
+use super::source::Source;
 use crate::layout::queue::{HEADER, NATIVE, RingLayout, judge_rings, region_size};
 use crate::queue::Element;
 
