@@ -14,7 +14,6 @@ mod stream;
 mod writer;
 
 pub use client::Client;
-pub(crate) use driver::DriverHandle;
 pub use reader::Reader;
 pub use reserved::Reserved;
 pub use server::Server;

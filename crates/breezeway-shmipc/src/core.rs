@@ -96,7 +96,7 @@ pub(crate) struct Core {
     pub(crate) senders: Mutex<Vec<std::task::Waker>>,
     /// Wakes the driver, where there is one.
     #[cfg(feature = "tokio")]
-    pub(crate) driver: crate::asynchronous::DriverHandle,
+    pub(crate) driver: crate::driver_handle::DriverHandle,
     /// Number of begins and ends of leading, which distinguishes used sessions from idle ones.
     uses: AtomicU64,
     /// Messages written to the socket, and reads of it: the cost of waiting.
@@ -145,7 +145,7 @@ impl Core {
             #[cfg(feature = "tokio")]
             senders: Mutex::default(),
             #[cfg(feature = "tokio")]
-            driver: crate::asynchronous::DriverHandle::default(),
+            driver: crate::driver_handle::DriverHandle::default(),
             uses: AtomicU64::new(0),
             socket_writes: AtomicU64::new(0),
             socket_reads: AtomicU64::new(0),

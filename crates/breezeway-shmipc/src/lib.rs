@@ -127,6 +127,8 @@ cfg_if::cfg_if! {
         mod core;
         mod counters;
         mod created;
+        #[cfg(feature = "tokio")]
+        mod driver_handle;
         pub mod dump;
         mod error;
         mod file_claim;

@@ -3,7 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::os::fd::OwnedFd;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
@@ -22,45 +22,6 @@ use crate::receiver::Receiver;
 /// Minimum number of the runtime's turns in which the driver polls before it sleeps: other tasks
 /// run in between, and replies to their messages may arrive by then.
 const MIN_POLLS: u32 = 16;
-
-/// State of the session's driver, and the way to wake it.
-#[derive(Default)]
-pub(crate) struct DriverHandle {
-    started: AtomicBool,
-    attention: Arc<Notify>,
-    /// True while it sleeps or is about to, and does not poll for room to send.
-    sleeps: AtomicBool,
-    /// Number of sends that had waited for room and found it.
-    progress: AtomicU64,
-}
-
-impl DriverHandle {
-    /// Makes the driver poll again, if there is one.
-    pub(crate) fn attend(&self) {
-        if self.is_started() {
-            self.attention.notify_one();
-        }
-    }
-
-    /// Notes that a task waits until it can send. A polling driver sees it, and a pausing one ends
-    /// the pause in time.
-    pub(crate) fn attend_sender(&self) {
-        fence(Ordering::SeqCst);
-        if self.sleeps.load(Ordering::SeqCst) {
-            self.attend();
-        }
-    }
-
-    /// Notes that a task that had waited for room has sent.
-    pub(crate) fn note_progress(&self) {
-        self.progress.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Returns true if the session has a driver.
-    pub(crate) fn is_started(&self) -> bool {
-        self.started.load(Ordering::Acquire)
-    }
-}
 
 /// Starts the session's driver in the current runtime, unless it has one.
 #[allow(unsafe_code, reason = "the runtime asks for a promise about the descriptor")]
