@@ -1,5 +1,8 @@
 //! A client: one or more sessions with the server at an address, kept alive.
 
+mod keeper;
+mod shared;
+
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -10,15 +13,13 @@ use breezeway_os::{Deadline, Notifier};
 
 use crate::address::Address;
 use crate::error::{ConnectError, StreamError};
-use crate::handshake;
-use crate::keeper::Keeper;
 use crate::lock::{lock, wait};
 use crate::options::ClientOptions;
-use crate::regions::{OwnBuffer, OwnRegions};
 use crate::session::Session;
-use crate::socket::connect_socket;
 use crate::stream::Stream;
 use crate::stream_pool::StreamPool;
+use keeper::Keeper;
+use shared::{Shared, Slots, connect_session};
 
 /// Number of consecutive streams for one session, as in upstream.
 const STREAMS_IN_A_ROW: usize = 32;
@@ -31,43 +32,6 @@ const STREAMS_IN_A_ROW: usize = 32;
 pub struct Client {
     shared: Arc<Shared>,
     keeping: Option<JoinHandle<()>>,
-}
-
-/// State that client and keeper share.
-pub(crate) struct Shared {
-    pub(crate) address: Address,
-    pub(crate) options: ClientOptions,
-    pub(crate) notifier: Notifier,
-    pub(crate) slots: Mutex<Slots>,
-    changed: Condvar,
-    /// Notified like `changed`, for tasks.
-    #[cfg(feature = "tokio")]
-    replaced: tokio::sync::Notify,
-    put_back: StreamPool,
-    /// Listeners of other holders of streams.
-    listeners: Mutex<Vec<Listener>>,
-    opened: AtomicUsize,
-}
-
-/// Called on each replacement, until it returns false.
-type Listener = Box<dyn Fn() -> bool + Send>;
-
-/// The sessions, by index.
-pub(crate) struct Slots {
-    pub(crate) sessions: Vec<Option<Session>>,
-    /// Error of the last failed attempt to connect.
-    pub(crate) last_error: String,
-    pub(crate) closed: bool,
-}
-
-impl Slots {
-    /// Returns a live session, searching from this turn's.
-    fn in_turn(&self, turn: usize) -> Option<Session> {
-        let count = self.sessions.len();
-        let mut candidates =
-            (0..count).filter_map(|step| self.sessions[(turn + step) % count].as_ref());
-        candidates.find(|session| session.ended().is_none()).cloned()
-    }
 }
 
 impl Client {
@@ -253,46 +217,4 @@ impl Drop for Client {
             let _ = keeping.join();
         }
     }
-}
-
-impl Shared {
-    /// Replaces the session at `index`, and returns the one before. `None` for both if the client
-    /// was closed.
-    pub(crate) fn replace(&self, index: usize, session: Session) -> Option<Session> {
-        let mut slots = lock(&self.slots);
-        if slots.closed {
-            return None;
-        }
-        let before = slots.sessions[index].replace(session);
-        self.changed.notify_all();
-        drop(slots);
-        #[cfg(feature = "tokio")]
-        self.replaced.notify_waiters();
-        if let Some(before) = &before {
-            before.core.replaced.store(true, Ordering::SeqCst);
-        }
-        self.put_back.forget_replaced();
-        lock(&self.listeners).retain(|listener| listener());
-        before
-    }
-}
-
-/// Agrees on one session in the calling thread. Sessions that are connected together share their
-/// buffer region, which is created if there is none yet. Over TCP a server does not map a file for
-/// two sessions.
-pub(crate) fn connect_session(
-    address: &Address,
-    options: &ClientOptions,
-    shared: &mut Option<OwnBuffer>,
-    index: usize,
-    epoch: Option<u64>,
-) -> Result<Session, ConnectError> {
-    let socket = connect_socket(address, options.connect_timeout)?;
-    let buffer = match shared.take() {
-        Some(buffer) if address.is_unix() => buffer,
-        _ => OwnBuffer::create(options, epoch)?,
-    };
-    let regions = OwnRegions::create(options, shared.insert(buffer), index)?;
-    let parts = handshake::connect(socket, regions, options)?;
-    Ok(Session::new(parts, options.session.clone()))
 }

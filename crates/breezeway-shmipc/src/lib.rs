@@ -137,7 +137,6 @@ cfg_if::cfg_if! {
         mod handler;
         mod handshake;
         mod incoming;
-        mod keeper;
         mod listener;
         mod lock;
         mod log_limit;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use breezeway_os::{Deadline, Notifier};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::client::{Shared, connect_session};
+use super::shared::{Shared, connect_session};
 use crate::core::Core;
 use crate::error::ConnectError;
 use crate::lock::lock;
