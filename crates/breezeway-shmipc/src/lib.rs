@@ -134,9 +134,11 @@ cfg_if::cfg_if! {
         mod file_claim;
         #[allow(unsafe_code, reason = "a signal handler")]
         mod guard;
+        mod handle;
         mod handler;
         mod handshake;
         mod incoming;
+        mod interrupter;
         mod listener;
         mod lock;
         mod log_limit;
@@ -175,6 +177,7 @@ cfg_if::cfg_if! {
             AcceptError, ConnectError, HandshakeError, ServeError, SessionEnd, StreamError,
         };
         pub use handler::Handler;
+        pub use interrupter::Interrupter;
         pub use options::{
             ClientOptions, Memory, OptionError, ServerOptions, SessionOptions, Trust,
             WhenExhausted, WhenFull,
@@ -182,7 +185,7 @@ cfg_if::cfg_if! {
         pub use reader::{Peeked, Reader, Run};
         pub use server::{RestartReport, Server, Stopper};
         pub use session::{Session, SessionStatistics};
-        pub use stream::{Interrupter, Stream};
+        pub use stream::Stream;
         pub use table::Role;
         pub use writer::{Reserved, Writer};
     }

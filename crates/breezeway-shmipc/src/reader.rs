@@ -13,8 +13,9 @@ use breezeway_os::Deadline;
 
 use crate::core::Core;
 use crate::error::{SessionEnd, StreamError};
+use crate::handle::Handle;
+use crate::interrupter::Interrupter;
 use crate::message::Piece;
-use crate::stream::{Handle, Interrupter};
 use crate::stream_state::{Arrival, StreamState};
 
 pub use peeked::{Peeked, Run};

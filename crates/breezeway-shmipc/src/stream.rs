@@ -2,32 +2,18 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use breezeway_os::Deadline;
 
 use crate::core::Core;
 use crate::error::StreamError;
+use crate::handle::Handle;
+use crate::interrupter::Interrupter;
 use crate::reader::{Peeked, Reader};
 use crate::session::Session;
 use crate::stream_state::StreamState;
 use crate::writer::{Reserved, Writer};
-
-/// Shared handle of both halves; dropping the last one closes the stream.
-pub(crate) struct Handle {
-    pub(crate) core: Arc<Core>,
-    pub(crate) state: Arc<StreamState>,
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        if !self.core.is_elsewhere() {
-            self.core.close_stream(&self.state, true);
-            self.core.flush_later();
-        }
-    }
-}
 
 /// A bidirectional stream of bytes inside a session. Message boundaries are not kept.
 ///
@@ -200,28 +186,5 @@ impl io::Write for Stream {
 
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
-    }
-}
-
-/// Ends waits of a stream from another thread.
-#[derive(Clone)]
-pub struct Interrupter {
-    pub(crate) core: Arc<Core>,
-    pub(crate) state: Arc<StreamState>,
-}
-
-impl Interrupter {
-    /// Makes the present wait, or else the next, fail with [`StreamError::Interrupted`]. Received
-    /// bytes are not lost.
-    pub fn interrupt(&self) {
-        self.state.interrupt();
-        self.core.notify_leader();
-    }
-
-    /// Ends sending: sends fail with [`StreamError::Closed`], also one that waits for room, within
-    /// an eighth of the time that it has waited, or a second. The peer reads the bytes sent before,
-    /// and the end once the stream's handles are dropped.
-    pub fn give_up(&self) {
-        self.state.given_up.store(true, Ordering::SeqCst);
     }
 }

@@ -12,10 +12,10 @@ use breezeway_os::Deadline;
 #[cfg(feature = "tokio")]
 use crate::core::Core;
 use crate::error::StreamError;
+use crate::handle::Handle;
 use crate::layout::buffer::SliceId;
 use crate::options::WhenExhausted;
 use crate::reader::Reader;
-use crate::stream::Handle;
 use crate::wire;
 
 pub use reserved::Reserved;

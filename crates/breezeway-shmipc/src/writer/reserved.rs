@@ -6,11 +6,11 @@ use breezeway_os::{Deadline, TrustedPeer};
 
 use super::{SOCKET_PART, Writer};
 use crate::error::StreamError;
+use crate::handle::Handle;
 use crate::layout::buffer::{SLICE_HEADER, SliceId};
 use crate::message;
 use crate::options::WhenFull;
 use crate::reader::{Peeked, Run};
-use crate::stream::Handle;
 
 /// Memory of reserved bytes.
 pub(crate) enum Space {
