@@ -21,7 +21,7 @@ use breezeway_shm::{
 pub(crate) use owned::OwnedBody;
 
 use crate::carrier::shm::{in_numbers, raw_head};
-use crate::carrier::{Body, Carrier, LinkError, MemoryLink, Notice, PeerState, SocketLink};
+use crate::carrier::{Body, Carrier, LinkError, MemoryLink, Notice, SocketLink, Status};
 
 /// One process's end of a session.
 pub(crate) struct Link {
@@ -191,26 +191,6 @@ impl Link {
         }
     }
 
-    /// Returns the number of bytes that are left to be written once the socket has room; those
-    /// within TLS count as one.
-    #[inline(always)]
-    pub(crate) fn unwritten(&self) -> usize {
-        match &self.end {
-            Memory(_) => 0,
-            Socket(link) => link.unwritten(),
-        }
-    }
-
-    /// Returns true if so much is unwritten that nothing should be added, and so no further request
-    /// served. (In shared memory, calls in flight are limited so that replies always fit.)
-    #[inline(always)]
-    pub(crate) fn is_backlogged(&self) -> bool {
-        match &self.end {
-            Memory(_) => false,
-            Socket(link) => link.is_backlogged(),
-        }
-    }
-
     /// Checks whether the peer is gone, unless it has taken something since the last call. (A write
     /// to a socket reports it.)
     #[cold]
@@ -367,21 +347,11 @@ impl Link {
         }
     }
 
-    /// Returns true if more room still ends the sleep that was prepared for it: a later search for
-    /// memory has withdrawn the announcement.
-    pub(crate) fn is_room_announced(&self) -> bool {
-        match &self.end {
-            Memory(link) => link.endpoint.is_release_announced(),
-            // The socket is watched for it.
-            Socket(_) => true,
-        }
-    }
-
     /// Returns true if the peer has made room, in its ring or in memory, since the last call.
     pub(crate) fn has_new_room(&mut self) -> Result<bool, LinkError> {
         match &mut self.end {
             Memory(link) => Ok(link.has_new_room()?),
-            Socket(link) => Ok(!link.is_backlogged()),
+            Socket(link) => Ok(!link.status().backlogged),
         }
     }
 
@@ -390,16 +360,6 @@ impl Link {
         match &mut self.end {
             Memory(link) => Ok(link.wait(link.more_room, deadline)?),
             Socket(link) => link.wait_for_room(deadline),
-        }
-    }
-
-    /// Returns true if the socket may hold something beside messages that no event will report
-    /// again.
-    #[inline]
-    pub(crate) fn is_unread(&self) -> bool {
-        match &self.end {
-            Memory(link) => link.endpoint.is_unread(),
-            Socket(_) => false,
         }
     }
 
@@ -436,15 +396,23 @@ impl Link {
         }
     }
 
-    /// Returns the state of the peer, as far as it is known.
+    /// Returns the status of this end, as far as it is known.
     #[inline(always)]
-    pub(crate) fn peer(&self) -> PeerState {
+    pub(crate) fn status(&self) -> Status {
         match &self.end {
             Memory(link) => {
                 let closed = link.endpoint.is_closed();
-                PeerState { closed, gone: closed, reads: !link.endpoint.is_write_closed() }
+                Status {
+                    closed,
+                    gone: closed,
+                    reads: !link.endpoint.is_write_closed(),
+                    unread: link.endpoint.is_unread(),
+                    unwritten: 0,
+                    backlogged: false,
+                    announces_room: link.endpoint.is_release_announced(),
+                }
             }
-            Socket(link) => link.peer(),
+            Socket(link) => link.status(),
         }
     }
 

@@ -55,7 +55,7 @@ impl ExclusiveSession {
             self.link.finish()?;
         }
         // The server's end is checked last: entries sent before it are still received.
-        let is_gone = self.link.peer().closed;
+        let is_gone = self.link.status().closed;
         self.link.drain()?;
         if is_gone { Err(CallError::PeerDied) } else { Ok(None) }
     }
@@ -236,7 +236,7 @@ impl ExclusiveSession {
             && !self.was_shut_down()
             && self.ending.may_begin()
             && self.link.drain().is_ok()
-            && !self.link.peer().closed
+            && !self.link.status().closed
     }
 
     /// Returns true if an entry that was not taken has arrived, or an error. Without a call in

@@ -117,7 +117,7 @@ impl ExclusiveServerSession {
         let mut served = 0;
         loop {
             let link = self.link();
-            if link.is_backlogged() {
+            if link.status().backlogged {
                 break;
             }
             match link.take() {

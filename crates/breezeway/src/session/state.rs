@@ -271,10 +271,10 @@ impl State {
             }
         }
         let found_nothing = taken == 0 && shortage.is_none();
-        if found_nothing && self.link.peer().closed && self.connection.takes_entries() {
+        if found_nothing && self.link.status().closed && self.connection.takes_entries() {
             return Err(CallError::PeerDied);
         }
-        if taken == 0 && self.link.is_unread() {
+        if taken == 0 && self.link.status().unread {
             self.link.drain()?;
         }
         let sent = self.send_what_waits()?;
@@ -387,13 +387,13 @@ impl State {
 
     /// Returns true if more room ends the driver's sleep.
     fn sleeps_for_room(&self) -> bool {
-        self.room_is_awaited && self.link.is_room_announced()
+        self.room_is_awaited && self.link.status().announces_room
     }
 
     /// Returns true if an entry, a waiter or unwritten bytes wait for the peer to consume
     /// something.
     fn awaits_room(&mut self) -> bool {
-        self.has_more_to_send() || self.link.unwritten() > 0
+        self.has_more_to_send() || self.link.status().unwritten > 0
     }
 
     /// Returns true if entries, or waiters that would send some, wait for room.
@@ -432,7 +432,7 @@ impl State {
             Ok(asleep) => {
                 self.driver_is_awake = !asleep;
                 // Unread bytes wait for descriptors, or for room for a segment.
-                let unread = self.link.is_unread().then_some(RETRY_AFTER);
+                let unread = self.link.status().unread.then_some(RETRY_AFTER);
                 asleep.then(|| timeout.min(Deadline::from(unread)))
             }
             Err(error) => {
@@ -444,7 +444,7 @@ impl State {
 
     fn try_prepare_sleep(&mut self) -> Result<bool, LinkError> {
         // A turn's last write may have made room on a socket, which no event would report.
-        let has_room = self.link.carrier != Carrier::Shm && !self.link.is_backlogged();
+        let has_room = self.link.carrier != Carrier::Shm && !self.link.status().backlogged;
         if self.unflushed || has_room && self.has_more_to_send() {
             return Ok(false);
         }

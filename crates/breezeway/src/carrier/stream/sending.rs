@@ -162,12 +162,14 @@ impl SocketLink {
     }
 
     /// Returns true if so much is unwritten that nothing should be added.
-    pub(crate) fn is_backlogged(&self) -> bool {
+    #[inline(always)]
+    pub(super) fn is_backlogged(&self) -> bool {
         self.unsent.len() >= MAX_UNWRITTEN
     }
 
     /// Returns the number of bytes that are still to be written; those within TLS count as one.
-    pub(crate) fn unwritten(&self) -> usize {
+    #[inline(always)]
+    pub(super) fn unwritten(&self) -> usize {
         self.unsent.len() + usize::from(self.socket.has_unwritten())
     }
 
