@@ -149,7 +149,7 @@ impl Endpoint {
 
     /// Returns the session's meter, to note waits.
     #[inline(always)]
-    pub fn meter_mut(&mut self) -> &mut Meter {
+    pub(crate) fn meter_mut(&mut self) -> &mut Meter {
         &mut self.meter
     }
 

@@ -128,16 +128,12 @@ impl Link {
     }
 
     /// Returns the bytes of payload memory that are in flight to the peer, or with it, and the
-    /// event that reduces them. Collects the released memory first if `are_many` returns true for
-    /// the bytes known so far. A socket has none: its buffer holds a sender back.
+    /// event that reduces them, or brings other room. Collects the released memory first if
+    /// `are_many` returns true for the bytes known so far. A socket has none: its buffer holds a
+    /// sender back.
     pub(crate) fn in_flight(&mut self, are_many: impl FnOnce(usize) -> bool) -> (usize, Want) {
         match &mut self.end {
-            Memory(link) => {
-                if are_many(link.endpoint.under_way()) {
-                    link.endpoint.collect_released();
-                }
-                (link.endpoint.under_way(), link.endpoint.more_memory())
-            }
+            Memory(link) => (link.endpoint.in_flight(are_many), link.endpoint.more_memory()),
             Socket(_) => (0, Want::Consumed(0)),
         }
     }
@@ -271,7 +267,7 @@ impl Link {
     #[inline]
     pub(crate) fn copy_small(&self, room: &mut [u8; INLINE_MAX]) {
         match &self.end {
-            Memory(link) => *room = link.endpoint.inline_body(),
+            Memory(link) => *room = link.endpoint.entry().inline_room(),
             Socket(link) => {
                 let body = link.body();
                 body.copy_to(&mut room[..body.len()]);
