@@ -8,6 +8,7 @@
 mod owned;
 
 use std::os::fd::BorrowedFd;
+use std::task::Waker;
 
 use breezeway_os::segment::SegmentError;
 use breezeway_os::{Deadline, TrustedPeer};
@@ -200,12 +201,16 @@ impl Link {
 
 // ---- receiving ----
 impl Link {
-    /// Returns true if the next message, or another entry, is there.
+    /// Returns true if `want` holds: the next message, or another entry, is there, or the peer has
+    /// made room. (On a socket, room is there unless too much is unwritten.)
     #[inline(always)]
-    pub(crate) fn ready(&mut self) -> Result<bool, LinkError> {
-        match &mut self.end {
-            Memory(link) => Ok(link.endpoint.has(Want::Data)?),
-            Socket(link) => link.has_frame(),
+    pub(crate) fn has(&mut self, want: Want) -> Result<bool, LinkError> {
+        match (&mut self.end, want) {
+            (Memory(link), want) => Ok(link.endpoint.has(want)?),
+            (Socket(link), Want::Data) => link.has_frame(),
+            (Socket(link), Want::Consumed(_) | Want::Memory { .. }) => {
+                Ok(!link.status().backlogged)
+            }
         }
     }
 
@@ -321,7 +326,7 @@ impl Link {
     #[inline(always)]
     pub(crate) fn wait(&mut self, want: Want, deadline: Deadline) -> Result<(), LinkError> {
         match &mut self.end {
-            Memory(link) => Ok(link.wait(want, deadline)?),
+            Memory(link) => Ok(link.waiter.wait(&mut link.endpoint, want, deadline)?),
             Socket(link) => match want {
                 Want::Data => link.wait(deadline),
                 Want::Consumed(_) | Want::Memory { .. } => link.wait_for_room(deadline),
@@ -329,33 +334,18 @@ impl Link {
         }
     }
 
-    /// Announces that this side is about to sleep until a message comes, or, with `for_room`, until
-    /// there is more room than at the last call of [`Self::has_new_room`], and polls once more.
-    /// Returns true if neither has come.
-    pub(crate) fn prepare_sleep(&mut self, for_room: bool) -> Result<bool, LinkError> {
+    /// Announces that this side is about to sleep until `want` holds, and polls once more. Returns
+    /// true if it does not hold. If it is for memory, reserved space that is dropped unsent wakes
+    /// `waker`.
+    pub(crate) fn prepare_sleep(
+        &mut self,
+        want: Want,
+        waker: Option<&Waker>,
+    ) -> Result<bool, LinkError> {
         match &mut self.end {
-            Memory(link) => {
-                let want = if for_room { link.more_room } else { Want::Data };
-                Ok(link.endpoint.prepare_sleep(want)?)
-            }
+            Memory(link) => Ok(link.endpoint.prepare_sleep(want, waker)?),
             // The socket is watched for room.
             Socket(link) => link.may_sleep(),
-        }
-    }
-
-    /// Returns true if the peer has made room, in its ring or in memory, since the last call.
-    pub(crate) fn has_new_room(&mut self) -> Result<bool, LinkError> {
-        match &mut self.end {
-            Memory(link) => Ok(link.has_new_room()?),
-            Socket(link) => Ok(!link.status().backlogged),
-        }
-    }
-
-    /// Waits for a message, or for more room than at the last call of [`Self::has_new_room`].
-    pub(crate) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), LinkError> {
-        match &mut self.end {
-            Memory(link) => Ok(link.wait(link.more_room, deadline)?),
-            Socket(link) => link.wait_for_room(deadline),
         }
     }
 

@@ -187,7 +187,7 @@ impl ExclusiveServerSession {
     /// when it is served.)
     pub(crate) fn is_exhausted(&mut self) -> bool {
         match &mut self.place {
-            Place::Alone(link, _) => link.status().closed && !link.ready().unwrap_or(true),
+            Place::Alone(link, _) => link.status().closed && !link.has(Want::Data).unwrap_or(true),
             Place::Shared(_) => false,
         }
     }
@@ -209,7 +209,7 @@ impl ExclusiveServerSession {
         match &mut self.place {
             Place::Alone(link, _) => {
                 let unread = |link: &Link| link.status().unread.then_some(RETRY_AFTER);
-                Ok(link.prepare_sleep(false)?.then(|| Deadline::from(unread(link))))
+                Ok(link.prepare_sleep(Want::Data, None)?.then(|| Deadline::from(unread(link))))
             }
             place => {
                 self.terms.begin_turn();

@@ -243,7 +243,7 @@ impl ExclusiveSession {
     /// flight it is an entry about the session's end. On a socket only the bytes that were read
     /// count.
     pub(crate) fn has_arrivals(&mut self) -> bool {
-        self.link.ready().unwrap_or(true)
+        self.link.has(Want::Data).unwrap_or(true)
     }
 
     /// Handles a valid entry about the session.
@@ -280,7 +280,7 @@ impl ExclusiveSession {
             if self.take()? {
                 return Ok(true);
             }
-            if !self.link.ready()? {
+            if !self.link.has(Want::Data)? {
                 return Ok(false);
             }
         }

@@ -1,7 +1,5 @@
 //! Bodies that own their memory: filled by any thread, sent later, over any carrier.
 
-use std::task::Waker;
-
 use breezeway_os::segment::Unfinished;
 use breezeway_proto::Head;
 use breezeway_shm::{self as shm, ForeignBytes, SendError};
@@ -188,14 +186,6 @@ impl Link {
         self.reserve(bytes.len())?;
         self.fill().write(0, bytes);
         self.send(head, Body::Space).inspect_err(|_| self.abandon())
-    }
-
-    /// Sets the waker to be woken, while a sleep for room is prepared, when reserved space is
-    /// dropped unsent.
-    pub(crate) fn set_return_waker(&mut self, waker: &Waker) {
-        if let Memory(link) = &mut self.end {
-            link.endpoint.set_return_waker(waker);
-        }
     }
 
     /// Keeps the first `len` bytes of the reserved space, if there are more.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use breezeway_os::cpu;
 use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
 use breezeway_proto::{CallViolation, ErrorCode};
+use breezeway_shm::Want;
 
 use super::ExclusiveServerSession;
 use crate::call::{Call, Handler, HandlerError};
@@ -108,7 +109,7 @@ impl ExclusiveServerSession {
     ) -> Result<Progress, SessionError> {
         let link = self.link();
         for _ in 1..polls {
-            if link.ready()? {
+            if link.has(Want::Data)? {
                 break;
             }
             cpu::spin_hint();

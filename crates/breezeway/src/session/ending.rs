@@ -242,7 +242,7 @@ impl State {
         if self.connection.backlog.is_empty() {
             self.link.flush(Flush::AllBy(until)).is_ok()
         } else {
-            self.link.wait_for_room(until).is_ok()
+            self.link.wait(self.more_room, until).is_ok()
         }
     }
 

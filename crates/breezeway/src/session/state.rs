@@ -13,7 +13,7 @@ use breezeway_os::{Deadline, clock};
 use breezeway_proto::connection::{Connection, MAX_ONE_WAY, Streams, Window};
 use breezeway_proto::ending::Ending;
 use breezeway_proto::throttle::Throttle;
-use breezeway_shm::SendError;
+use breezeway_shm::{SendError, Want};
 use rustix::net::{Shutdown, shutdown};
 
 use super::backlog::PATIENCE;
@@ -83,6 +83,8 @@ pub(crate) struct State {
     pub(super) stand_in: StandIn,
     /// True if the driver sleeps for room as well.
     room_is_awaited: bool,
+    /// Event that brings more room than there was at the last search for it.
+    pub(super) more_room: Want,
     /// Latest end of the driver's sleep.
     pub(super) sleeps_until: Deadline,
     /// True if something was published and the peer not yet woken for it.
@@ -117,6 +119,7 @@ impl State {
         let may_go_away = !is_client && agreed.knows_go_away;
         connection.ending = Ending::new(may_go_away, clock::ticks_in(LINGER));
         connection.backlog.set_patience(clock::ticks_in(PATIENCE));
+        let (_, more_room) = agreed.link.in_flight(|_| false);
         Self {
             link: agreed.link,
             connection,
@@ -134,6 +137,7 @@ impl State {
             driver: None,
             stand_in: StandIn::default(),
             room_is_awaited: false,
+            more_room,
             sleeps_until: Deadline::NEVER,
             unflushed: false,
             leadership,
@@ -250,7 +254,7 @@ impl State {
         while taken < ENTRIES_PER_TURN && self.connection.takes_entries() {
             match self.link.take() {
                 Ok(true) => self.dispatch()?,
-                Ok(false) if !self.link.ready()? => break,
+                Ok(false) if !self.link.has(Want::Data)? => break,
                 // A piece of a segment was mapped, which takes half a slice.
                 Ok(false) => mapped = true,
                 // Pending sends do not wait for the missing resource.
@@ -293,7 +297,7 @@ impl State {
         // Control entries do not need new room, but the known room must be up to date before a
         // sleep for more.
         let waits = self.has_more_to_send();
-        let has_room = waits && self.link.has_new_room()?;
+        let has_room = waits && self.has_new_room()?;
         let mut sent = false;
         let backlog = &self.connection.backlog;
         if has_room || backlog.is_copying() || to_deadline(backlog.poll_timeout()).has_passed() {
@@ -303,6 +307,13 @@ impl State {
             self.due.append(&mut self.room_waiters);
         }
         Ok(self.send_controls()? | sent)
+    }
+
+    /// Returns true if the peer has made room, in its ring or in memory, since the last call.
+    pub(super) fn has_new_room(&mut self) -> Result<bool, LinkError> {
+        let has_room = self.link.has(self.more_room)?;
+        (_, self.more_room) = self.link.in_flight(|_| false);
+        Ok(has_room)
     }
 
     /// Sends the pending go-away, window and reset entries, and last entries of streams.
@@ -449,7 +460,8 @@ impl State {
             return Ok(false);
         }
         self.room_is_awaited = self.awaits_room();
-        self.link.prepare_sleep(self.room_is_awaited)
+        let want = if self.room_is_awaited { self.more_room } else { Want::Data };
+        self.link.prepare_sleep(want, self.driver.as_ref())
     }
 
     /// Sets the waker to be woken when the driver is needed.
@@ -458,7 +470,6 @@ impl State {
             Some(driver) => driver.clone_from(waker),
             None => self.driver = Some(waker.clone()),
         }
-        self.link.set_return_waker(waker);
     }
 
     /// Reads and validates the bytes on the socket that are not messages.
