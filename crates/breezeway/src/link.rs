@@ -29,6 +29,9 @@ pub(crate) struct Link {
     pub(crate) carrier: Carrier,
     /// Size of the largest message.
     pub(crate) cap: usize,
+    /// Number of calls of [`Self::take`] that may be needed for everything that can have come;
+    /// `None` on a socket, which has no such limit.
+    pub(crate) most_pending: Option<usize>,
     end: End,
 }
 
@@ -55,12 +58,13 @@ pub(crate) enum Flush {
 impl Link {
     /// Creates an end in shared memory.
     pub(crate) fn in_memory(link: MemoryLink) -> Self {
-        Self { carrier: Carrier::Shm, cap: link.endpoint.cap(), end: Memory(link) }
+        let (cap, most_pending) = (link.endpoint.cap(), Some(link.endpoint.most_pending()));
+        Self { carrier: Carrier::Shm, cap, most_pending, end: Memory(link) }
     }
 
     /// Creates an end on a socket.
     pub(crate) fn on_socket(link: SocketLink) -> Self {
-        Self { carrier: link.carrier, cap: link.cap, end: Socket(link) }
+        Self { carrier: link.carrier, cap: link.cap, most_pending: None, end: Socket(link) }
     }
 
     /// Returns the memory that payload segments take now; zero on a socket, which has none.
@@ -211,15 +215,6 @@ impl Link {
             (Socket(link), Want::Consumed(_) | Want::Memory { .. }) => {
                 Ok(!link.status().backlogged)
             }
-        }
-    }
-
-    /// Returns the number of calls of [`Self::take`] that may be needed for everything that can
-    /// have come; on a socket, which has no such limit, `on_socket`.
-    pub(crate) fn max_pending(&self, on_socket: usize) -> usize {
-        match &self.end {
-            Memory(link) => link.endpoint.most_pending(),
-            Socket(_) => on_socket,
         }
     }
 

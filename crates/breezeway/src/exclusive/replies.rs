@@ -267,7 +267,7 @@ impl ExclusiveSession {
     fn sweep(&mut self) -> Result<Sweep, LinkError> {
         self.link.notice(Notice::Turn)?;
         // A reply to each call, the go-away entry, and the shutdown.
-        Ok(Sweep { left: self.link.max_pending(self.calls.len() + 2) })
+        Ok(Sweep { left: self.link.most_pending.unwrap_or(self.calls.len() + 2) })
     }
 
     /// Takes the next message of a sweep if one has arrived.

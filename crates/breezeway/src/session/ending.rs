@@ -216,7 +216,7 @@ impl State {
     /// Like [`Self::close`], with its time. Returns the result of the turn that it takes.
     pub(super) fn close_by(&mut self, until: Deadline) -> Turn {
         let (reason, last_entries) =
-            (Arc::new(CallError::ClosedHere), self.link.max_pending(LAST_ON_SOCKET));
+            (Arc::new(CallError::ClosedHere), self.link.most_pending.unwrap_or(LAST_ON_SOCKET));
         if self.connection.ending.close(reason, to_time(until), last_entries) {
             self.wake_all();
         }
