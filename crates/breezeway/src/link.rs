@@ -143,14 +143,6 @@ impl Link {
         }
     }
 
-    /// Gives reserved space back.
-    pub(crate) fn abandon(&mut self) {
-        match &mut self.end {
-            Memory(link) => link.endpoint.abandon(&mut link.space),
-            Socket(link) => link.abandon(),
-        }
-    }
-
     /// Publishes a message, inline or lent by its size. A spinning peer may see it at once;
     /// [`Self::flush`] makes sure.
     #[inline(always)]

@@ -185,10 +185,11 @@ impl Link {
         }
         self.reserve(bytes.len())?;
         self.fill().write(0, bytes);
-        self.send(head, Body::Space).inspect_err(|_| self.abandon())
+        self.send(head, Body::Space).inspect_err(|_| self.truncate(0))
     }
 
-    /// Keeps the first `len` bytes of the reserved space, if there are more.
+    /// Keeps the first `len` bytes of the reserved space, if there are more, and gives the rest
+    /// back; 0 gives back all of it.
     pub(crate) fn truncate(&mut self, len: usize) {
         match &mut self.end {
             Memory(link) => link.endpoint.truncate(&mut link.space, len),

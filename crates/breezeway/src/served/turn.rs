@@ -257,11 +257,11 @@ impl ExclusiveServerSession {
         }
         if replied || request.one_way {
             if let Place::Alone(link, _) = &mut self.place {
-                link.abandon();
+                link.truncate(0);
             }
             return Ok(());
         }
-        self.link().abandon();
+        self.link().truncate(0);
         self.serving(request, &mut replied).fail(code, reason).map_err(not_failed)
     }
 }

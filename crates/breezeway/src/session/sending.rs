@@ -214,7 +214,7 @@ impl State {
             filling
                 .write(start, ForeignBytes::stable(outgoing.content.copied().unwrap_or_default()));
             if let Err(error) = self.link.send(head, Body::Space) {
-                self.link.abandon();
+                self.link.truncate(0);
                 return Err(error);
             }
         }
