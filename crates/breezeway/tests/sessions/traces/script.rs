@@ -264,6 +264,8 @@ pub(super) struct Script {
     lines: String,
     /// Entries since the last line that are like it but for their numbers.
     alike: usize,
+    /// True once the peer has ended the connection.
+    has_ended: bool,
     /// The honest side's release bits as they were noted last.
     bits: [u64; control::RELEASED_LEN / 8],
     /// The peer's payload segment, and the next offset and lend number in it.
@@ -316,6 +318,7 @@ impl Script {
             is_client,
             lines: String::new(),
             alike: 0,
+            has_ended: false,
             bits: Default::default(),
             payload: None,
         };
@@ -469,7 +472,10 @@ impl Script {
 
     /// Reads entries up to the end of the connection.
     pub(super) fn reads_end(&mut self) {
-        while let Some(entry) = self.next() {
+        // What the honest side sends behind the end that it reads may come too late to be seen.
+        while !self.has_ended
+            && let Some(entry) = self.next()
+        {
             self.note(!self.is_client, &entry.line());
         }
         self.note(!self.is_client, "end");
@@ -477,6 +483,7 @@ impl Script {
 
     /// Ends the connection.
     pub(super) fn ends(&mut self) {
+        self.has_ended = true;
         self.note(self.is_client, "end");
         match &self.wire {
             Memory(peer) => rustix::net::shutdown(&peer.socket, rustix::net::Shutdown::Both)
