@@ -193,7 +193,8 @@ func mayPass(err error) bool {
 		}
 	}
 	var refused *RefusedError
-	return errors.As(err, &refused) && refused.Status == proto.RefusedBusy
+	return errors.As(err, new(*TLSError)) && isCut(err) ||
+		errors.As(err, &refused) && refused.Status == proto.RefusedBusy
 }
 
 // forget makes the next caller dial. A live session is left to what is in flight on it.

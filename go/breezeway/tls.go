@@ -19,12 +19,17 @@ import (
 type TLSError struct{ Err error }
 
 func (e *TLSError) Error() string {
-	if errors.Is(e.Err, io.EOF) || errors.Is(e.Err, io.ErrUnexpectedEOF) ||
-		errors.Is(e.Err, unix.ECONNRESET) {
+	if isCut(e.Err) {
 		return "breezeway: TLS: the peer closed the connection during the handshake; " +
 			"it may not speak TLS"
 	}
 	return "breezeway: TLS: " + e.Err.Error()
+}
+
+// isCut returns true for the error of a handshake whose connection the peer has closed.
+func isCut(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
 }
 
 // Unwrap returns the cause.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/cloudwego/kitex/pkg/serviceinfo"
 
@@ -23,5 +24,24 @@ func TestServerStoppedWhileItBeginsToListenEnds(t *testing.T) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		_ = conn.Close()
 		t.Error("it accepts connections")
+	}
+}
+
+func TestStopWaitsForAListenerThatServesAlready(t *testing.T) {
+	conns, stopping := new(plainConns), make(chan *breezeway.NetListener)
+	made, err := conns.listen(func() (*breezeway.NetListener, error) {
+		go func() { stopping <- conns.stop() }()
+		select {
+		case <-stopping:
+			t.Error("it stops without the listener")
+		case <-time.After(50 * time.Millisecond):
+		}
+		return new(breezeway.NetListener), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stopped := <-stopping; stopped != made {
+		t.Error("it stops another listener")
 	}
 }

@@ -37,12 +37,20 @@ type plainConns struct {
 	conns    map[*plainConn]struct{}
 }
 
-// begin sets the listener that stop returns. It returns false after stop.
-func (p *plainConns) begin(listener *breezeway.NetListener) bool {
+// listen keeps what listen returns for stop. It serves sessions from then on, so a stop meanwhile
+// waits for it.
+func (p *plainConns) listen(listen func() (*breezeway.NetListener, error)) (*breezeway.NetListener,
+	error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.listener, p.conns = listener, map[*plainConn]struct{}{}
-	return !p.stopping
+	if p.stopping {
+		return nil, breezeway.ErrServerClosed
+	}
+	listener, err := listen()
+	if err == nil {
+		p.listener, p.conns = listener, map[*plainConn]struct{}{}
+	}
+	return listener, err
 }
 
 // stop returns the listener, if there is one, which is about to end.

@@ -115,16 +115,13 @@ func (s *transServer) CreateListener(net.Addr) (net.Listener, error) {
 	own := []breezeway.ServerOption{breezeway.WithService(wire.Number),
 		breezeway.WithOffload(mostHandlers),
 		breezeway.WithForeignProtocol(thriftProtocol), breezeway.WithStreamHandler(s.serveStream)}
-	listener, err := breezeway.ListenNet(s.factory.addresses, s.handle,
-		append(own, s.factory.opts...)...)
+	listener, err := s.plain.listen(func() (*breezeway.NetListener, error) {
+		return breezeway.ListenNet(s.factory.addresses, s.handle, append(own, s.factory.opts...)...)
+	})
 	if err != nil {
 		return nil, err
 	}
 	s.factory.longest = listener.MaxMessage()
-	if !s.plain.begin(listener) { // From now on Shutdown ends it, also before BootstrapServer runs.
-		_ = listener.Close()
-		return nil, breezeway.ErrServerClosed
-	}
 	return listener, nil
 }
 
