@@ -61,7 +61,9 @@ impl Endpoint {
             self.lender.shorten(&mut loan, len);
             Held::Payload(loan)
         } else {
-            self.staging.bytes_mut(len).copy_from_slice(&self.lender.bytes_mut(&loan)[..len]);
+            if len > 0 {
+                self.staging.bytes_mut(len).copy_from_slice(&self.lender.bytes_mut(&loan)[..len]);
+            } // A forked child, which may give space back, has no mapping of it.
             self.lender.give_back(loan);
             Held::Inline(len)
         };

@@ -46,6 +46,7 @@ impl Endpoint {
     /// Returns true if the socket may hold bytes that no event will report again: after
     /// [`Self::note_readable`] until it is read empty, which fails while this process is short of
     /// descriptors or room for a segment.
+    #[inline]
     pub fn is_unread(&self) -> bool {
         self.unread
     }
@@ -86,6 +87,7 @@ impl Endpoint {
     /// Returns true if the peer still rings for the wait that a prepared sleep for memory
     /// announced. A reservation that finds too little memory collects releases and withdraws the
     /// announcement: a thread that is asleep must then be woken to announce another one.
+    #[inline]
     pub fn is_release_announced(&self) -> bool {
         self.rings.lent.is_announced()
     }

@@ -240,8 +240,8 @@ impl ExclusiveSession {
     }
 
     /// Returns true if an entry that was not taken has arrived, or an error. Without a call in
-    /// flight it is an entry about the session's end. On a socket only the bytes that were read
-    /// count.
+    /// flight it is an entry about segments or the session's end. On a socket only the bytes that
+    /// were read count.
     pub(crate) fn has_arrivals(&mut self) -> bool {
         self.link.has(Want::Data).unwrap_or(true)
     }

@@ -3,7 +3,7 @@
 /// Key of a stream in this side's table. It does not match a later stream with the same number.
 ///
 /// One word, as it is passed on for each message: two halves that are stored one by one and loaded
-/// together wait for each other (15 % of a turn that takes 199 messages, Zen 4).
+/// together wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamKey(u64);
 

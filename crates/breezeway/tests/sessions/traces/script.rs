@@ -472,10 +472,10 @@ impl Script {
 
     /// Reads entries up to the end of the connection.
     pub(super) fn reads_end(&mut self) {
-        // What the honest side sends behind the end that it reads may come too late to be seen.
-        while !self.has_ended
-            && let Some(entry) = self.next()
-        {
+        if self.has_ended {
+            return; // The last entries of the honest side may come too late to be seen.
+        }
+        while let Some(entry) = self.next() {
             self.note(!self.is_client, &entry.line());
         }
         self.note(!self.is_client, "end");
