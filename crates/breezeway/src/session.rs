@@ -20,7 +20,6 @@ mod requests;
 mod reserving;
 mod sending;
 mod shared;
-mod sleeping;
 mod space;
 mod stand_in;
 mod state;

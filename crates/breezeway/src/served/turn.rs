@@ -7,7 +7,6 @@ use std::sync::Arc;
 use breezeway_os::cpu;
 use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
 use breezeway_proto::{CallViolation, ErrorCode};
-use breezeway_shm::Want;
 
 use super::ExclusiveServerSession;
 use crate::call::{Call, Handler, HandlerError};
@@ -109,7 +108,7 @@ impl ExclusiveServerSession {
     ) -> Result<Progress, SessionError> {
         let link = self.link();
         for _ in 1..polls {
-            if link.has(Want::Data)? {
+            if link.ready()? {
                 break;
             }
             cpu::spin_hint();
@@ -118,7 +117,7 @@ impl ExclusiveServerSession {
         let mut served = 0;
         loop {
             let link = self.link();
-            if link.status().backlogged {
+            if link.is_backlogged() {
                 break;
             }
             match link.take() {
@@ -257,11 +256,11 @@ impl ExclusiveServerSession {
         }
         if replied || request.one_way {
             if let Place::Alone(link, _) = &mut self.place {
-                link.truncate(0);
+                link.abandon();
             }
             return Ok(());
         }
-        self.link().truncate(0);
+        self.link().abandon();
         self.serving(request, &mut replied).fail(code, reason).map_err(not_failed)
     }
 }

@@ -8,7 +8,7 @@ use breezeway_shm::statistics::{Field, WaitsFor};
 use rustix::event::PollFlags;
 
 use super::SocketLink;
-use crate::carrier::{LinkError, Notice, Status};
+use crate::carrier::{LinkError, Notice, PeerState};
 
 impl SocketLink {
     /// Returns the socket. Only the link reads or writes it.
@@ -16,19 +16,11 @@ impl SocketLink {
         self.socket.as_fd()
     }
 
-    /// Returns the status: the peer is closed once its end of file was seen, and gone after a
+    /// Returns the state of the peer: closed once its end of file was seen, and gone after a
     /// hang-up or a failed write too.
-    #[inline(always)]
-    pub(crate) fn status(&self) -> Status {
-        Status {
-            closed: self.closed,
-            gone: self.closed || self.gone || self.write_closed,
-            reads: !self.write_closed,
-            unread: false,
-            unwritten: self.unwritten(),
-            backlogged: self.is_backlogged(),
-            announces_room: true,
-        }
+    pub(crate) fn peer(&self) -> PeerState {
+        let gone = self.closed || self.gone || self.write_closed;
+        PeerState { closed: self.closed, gone, reads: !self.write_closed }
     }
 
     /// Takes note of the begin of a turn, or of an event of the socket.
