@@ -154,8 +154,8 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, erro
 	return session, *g, nil
 }
 
-// limitHandshake begins the time that a client has for its part of the handshake. At a server that
-// has stopped it is a moment, in which an honest client still gets its session. The lock is held.
+// limitHandshake begins the time that a client has for its part of the handshake. A server that has
+// stopped gives it a moment, so that an honest client still gets its session. The lock is held.
 func (s *Server) limitHandshake(conn net.Conn) {
 	limit := s.opts.handshakeTimeout
 	if s.stopped && !s.handedOver {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// silentClient returns the server's end of a TCP connection on which nothing is sent.
+// silentClient returns the server's end of a TCP connection whose client sends nothing.
 func silentClient(t *testing.T) net.Conn {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -26,7 +26,7 @@ func (e *TLSError) Error() string {
 	return "breezeway: TLS: " + e.Err.Error()
 }
 
-// isCut returns true for the error of a handshake whose connection the peer has closed.
+// isCut returns true if the peer has closed the connection during the handshake.
 func isCut(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)

@@ -96,7 +96,7 @@ func runCase(ctx context.Context, c client, name string) error {
 	case "deadline":
 		return lateCall(ctx, c, "deadline", late)
 	case "deadline at handler":
-		return toldCall(ctx, c)
+		return lateHandler(ctx, c)
 	case "cancel":
 		return cancelled(ctx, c)
 	case "metadata", "reply metadata":
@@ -157,13 +157,18 @@ func noted(ctx context.Context, c client, event string) error {
 func lateCall(ctx context.Context, c client, name string, limit time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	begun := time.Now()
 	_, err := c.echo(limited, "wait:"+name)
+	took := time.Since(begun)
+	if took+time.Millisecond < limit { // TTHeader has the time in milliseconds.
+		return fmt.Errorf("not late after %v: %v", took, err)
+	}
 	return after(described(c, err, "late"), func() error { return echoed(ctx, c, "next") })
 }
 
-// toldCall makes late calls until one has reached its handler, which ends at the deadline: on a
+// lateHandler makes late calls until one has reached its handler, which ends at the deadline: on a
 // busy machine, a short time may pass before the server has the call.
-func toldCall(ctx context.Context, c client) error {
+func lateHandler(ctx context.Context, c client) error {
 	for limit := late; limit < patience; limit *= 2 {
 		if err := lateCall(ctx, c, "told", limit); err != nil {
 			return err

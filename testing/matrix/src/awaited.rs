@@ -15,14 +15,14 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::{Duration, sleep, timeout};
 
-use crate::blocking::{is_late, is_unknown, refused};
+use crate::blocking::{has_waited, is_late, is_unknown, refused};
 use crate::idl::{
     AsyncAbsentClient, AsyncMatrix, AsyncMatrixClient, AsyncMatrixServer, Line, MatrixEchoError,
     MatrixListenError,
 };
 use crate::notes::{Notes, answer, echo, end_of, greet};
 use crate::{
-    LARGE, LATE, LINES, MANY, Outcome, PATIENCE, expect, failed, limits, text_of,
+    LARGE, LATE, LINES, MANY, Outcome, PATIENCE, expect, failed, growing_limits, text_of,
     wait_for_another_server,
 };
 
@@ -188,7 +188,7 @@ async fn call_case<C: AsyncChannel>(client: &AsyncMatrixClient<C>, case: &str) -
             Err(error) => Err(format!("post: {error}")),
         },
         "deadline" => late(client, "deadline", LATE).await,
-        "deadline at handler" => told(client).await,
+        "deadline at handler" => deadline_reaches_handler(client).await,
         "metadata" => metadata(client, false).await,
         "reply metadata" => metadata(client, true).await,
         "16 MiB" => echoed(client, &"x".repeat(LARGE)).await,
@@ -223,16 +223,17 @@ async fn late<C: AsyncChannel>(
     name: &str,
     limit: Duration,
 ) -> Outcome {
+    let begun = Instant::now();
     let late = client.with(CallOptions::new().timeout(limit)).echo(format!("wait:{name}")).await;
     match late {
-        Err(error) if is_late(&error) => echoed(client, "next").await,
-        other => Err(format!("not late: {other:?}")),
+        Err(error) if is_late(&error) && has_waited(begun, limit) => echoed(client, "next").await,
+        other => Err(format!("not late after {:?}: {other:?}", begun.elapsed())),
     }
 }
 
 /// Makes late calls until one has reached its handler, which ends at the deadline.
-async fn told<C: AsyncChannel>(client: &AsyncMatrixClient<C>) -> Outcome {
-    for limit in limits() {
+async fn deadline_reaches_handler<C: AsyncChannel>(client: &AsyncMatrixClient<C>) -> Outcome {
+    for limit in growing_limits() {
         late(client, "told", limit).await?;
         if client.marks("begun:told".to_owned()).await.map_err(failed("marks"))? > 0 {
             return noted(client, "ended:told").await;

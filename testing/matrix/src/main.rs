@@ -95,7 +95,7 @@ fn wait_for_another_server() -> Outcome {
 
 /// Returns growing times for a call that the server does not answer: on a busy machine, a short one
 /// may pass before the server has the call.
-fn limits() -> impl Iterator<Item = Duration> {
+fn growing_limits() -> impl Iterator<Item = Duration> {
     std::iter::successors(Some(LATE), |limit| Some(*limit * 2))
         .take_while(|limit| *limit < PATIENCE)
 }
