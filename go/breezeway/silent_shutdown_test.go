@@ -52,12 +52,15 @@ func TestSilentClientThatEnteredBeforeTheStopHasAMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.stopListening()
-	ended := make(chan struct{})
+	begun, ended := time.Now(), make(chan struct{})
 	go func() {
 		server.serveConn(conn, Unix)
 		close(ended)
 	}()
 	soon(t, "the handshake's end", ended)
+	if time.Since(begun) < linger/2 {
+		t.Error("an honest client would not get its session")
+	}
 }
 
 func TestHandshakeKeepsTheDeadlineOfAContextThatHasEnded(t *testing.T) {
