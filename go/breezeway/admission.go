@@ -57,6 +57,7 @@ func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 	delete(s.pending, conn)
 	s.halfOpen.remove(conn)
 	gone, draining, leaving := s.closed, s.draining, s.leaving
+	stopped := s.stopped && !s.handedOver
 	if session != nil && !gone {
 		s.sessions[session] = struct{}{}
 	}
@@ -68,7 +69,7 @@ func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 		return
 	}
 	if err != nil {
-		s.log.Debug("breezeway: no session", "error", err)
+		s.log.Debug("breezeway: no session", "error", s.opts.explained(err, stopped))
 		s.closeRefused(conn, g.refused)
 		return
 	}

@@ -105,7 +105,7 @@ func connect(g *greeting, opts *options) (*agreement, error) {
 		return nil, err
 	}
 	// A server that refuses may have closed already; its answer can still be read.
-	err = agreed.receive(g, opts)
+	err = agreed.receive(g)
 	if err != nil {
 		agreed.drop()
 		return nil, exported(err)
@@ -131,13 +131,9 @@ func (a *agreement) drop() {
 }
 
 // receive receives the peer's hello and maps its control segment.
-func (a *agreement) receive(g *greeting, opts *options) error {
+func (a *agreement) receive(g *greeting) error {
 	hello, fds, err := receiveHello(g.speaks(), g.begun)
 	g.refused = fds
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("breezeway: no hello within %v; the peer hangs or does not speak "+
-			"Breezeway: %w", opts.handshakeTimeout, err)
-	}
 	if err != nil {
 		return err
 	}
@@ -163,6 +159,19 @@ func (a *agreement) receive(g *greeting, opts *options) error {
 	closeAll(fds) // These are sealed memory.
 	g.refused = nil
 	return err
+}
+
+// explained returns the error of a handshake, with the reason if the handshake took too long. A
+// server that has stopped allows no client the whole time.
+func (o *options) explained(err error, stopped bool) error {
+	switch {
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+		return err
+	case stopped:
+		return fmt.Errorf("breezeway: the server stopped before the hello: %w", err)
+	}
+	return fmt.Errorf("breezeway: no hello within %v; the peer hangs or does not speak "+
+		"Breezeway: %w", o.handshakeTimeout, err)
 }
 
 func closeAll(fds []int) {
@@ -269,7 +278,7 @@ func readWithRights(conn net.Conn, piece []byte) (int, []int, error) {
 // only to refuse.
 func hear(g *greeting, opts *options) (*agreement, error) {
 	agreed := &agreement{carrier: g.carrier, own: opts.hello(g.carrier == Shm), within: g.within}
-	if err := agreed.receive(g, opts); err != nil {
+	if err := agreed.receive(g); err != nil {
 		return nil, agreed.refuse(g, err)
 	}
 	return agreed, nil

@@ -266,3 +266,17 @@ func TestTLSServerClosesSilentClient(t *testing.T) {
 		t.Fatal("the server waits")
 	}
 }
+
+func TestTLSDialNamesTheTimeForTheHello(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	_, err = breezeway.Dial(within(t, time.Minute), "tls:"+silent.Addr().String(),
+		dials(breezeway.WithHandshakeTimeout(20*time.Millisecond))...)
+	if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(),
+		"no hello within 20ms") {
+		t.Error(err)
+	}
+}
