@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use breezeway::{Address, ExclusiveSession, SessionOptions};
 use rustix::process::Signal;
 
-use crate::support::{Folder, PATIENCE, Running, breezeway, eventually};
+use crate::support::{Folder, PATIENCE, Running, Serve, bench, breezeway, eventually};
 
 const PAGE: &str = include_str!("../../../../docs/deploy.md");
 
@@ -81,6 +81,59 @@ fn load(places: &[Address]) {
         drop(sessions);
         let mut bench = breezeway(&["bench", "--addr", &place.to_string(), "--count", "200"]);
         assert!(bench.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
+    }
+}
+
+/// Returns the private memory of a process in bytes.
+fn private_memory(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn freed_values_return_to_kernel_with_malloc_threshold() {
+    let (_, rest) = PAGE.split_once("Environment=MALLOC_MMAP_THRESHOLD_=").expect("it is there");
+    let (threshold, _) = rest.split_once('`').expect("it ends");
+    let kept_with = |threshold: Option<&str>| {
+        let folder = Folder::new();
+        let address = folder.address().to_string();
+        let mut command = breezeway(&["serve", "--protocol", "thrift", "--addr", &address]);
+        command.envs(threshold.map(|bytes| ("MALLOC_MMAP_THRESHOLD_", bytes)));
+        let serve = Running::start(command);
+        assert_eq!(serve.line(), format!("listening on {address}"));
+        let before = private_memory(serve.pid());
+        let arguments = ["--protocol", "thrift", "--size", "8MiB", "--count", "3"];
+        let bench = Running::start(bench(&folder.address(), &arguments));
+        assert!(bench.ends_within(PATIENCE).status.success());
+        private_memory(serve.pid()).saturating_sub(before)
+    };
+    let (kept, returned) = (kept_with(None), kept_with(Some(threshold)));
+    assert!(kept > 4 << 20 && returned < 1 << 20, "{kept} and {returned} bytes are kept");
+}
+
+/// Returns the number of descriptors of a process.
+fn descriptors(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+}
+
+#[test]
+fn session_holds_the_descriptors_of_the_page() {
+    const SESSIONS: usize = 8;
+    assert!(PAGE.contains("A session holds two descriptors, under tokio and in gRPC three"));
+    for (arguments, each) in
+        [(vec![], 2), (vec!["--runtime", "tokio"], 3), (vec!["--protocol", "grpc"], 3)]
+    {
+        let serve = Serve::start(&arguments);
+        let place = serve.folder.address();
+        let service = if arguments.contains(&"grpc") { 2 } else { 0 };
+        let options = SessionOptions::new().handshake_timeout(PATIENCE).service(service);
+        let without = descriptors(serve.running.pid());
+        let connect = |_| ExclusiveSession::connect_with(&place, &options).unwrap();
+        let _sessions: Vec<_> = (0..SESSIONS).map(connect).collect();
+        eventually("the server has its descriptors of them alone", || {
+            descriptors(serve.running.pid()) == without + SESSIONS * each
+        });
     }
 }
 
