@@ -12,7 +12,6 @@ mod waiting;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::task::Waker;
 
 use crate::control::{ControlSegment, ForeignControl};
 use crate::doorbell::Doorbell;
@@ -55,8 +54,6 @@ pub struct Endpoint {
     returned: Arc<Returned>,
     /// Number of owned spaces that are neither sent nor returned.
     reserved_elsewhere: usize,
-    /// Waker for returned space, for a driver that does not sleep by [`Self::sleep`].
-    return_waker: Option<Waker>,
     /// Notifier for returned space during [`Self::sleep`], created by the first sleep that needs
     /// it.
     return_notifier: Option<Arc<Notifier>>,
@@ -106,7 +103,6 @@ impl Endpoint {
             rings,
             returned: Arc::default(),
             reserved_elsewhere: 0,
-            return_waker: None,
             return_notifier: None,
             sleeps_for_return: false,
             doorbell,
@@ -149,7 +145,7 @@ impl Endpoint {
 
     /// Returns the session's meter, to note waits.
     #[inline(always)]
-    pub fn meter_mut(&mut self) -> &mut Meter {
+    pub(crate) fn meter_mut(&mut self) -> &mut Meter {
         &mut self.meter
     }
 

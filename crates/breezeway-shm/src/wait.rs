@@ -214,7 +214,7 @@ impl Waiter {
         deadline: Deadline,
     ) -> Result<(), WaitError> {
         loop {
-            if endpoint.prepare_sleep(want)? {
+            if endpoint.prepare_sleep(want, None)? {
                 if deadline.has_passed() {
                     return Err(WaitError::DeadlinePassed);
                 }

@@ -3,9 +3,9 @@
 mod body;
 mod error;
 mod notice;
-mod peer_state;
 pub(crate) mod plain;
 pub(crate) mod shm;
+mod status;
 pub(crate) mod stream;
 pub(crate) mod tls;
 pub(crate) mod wire;
@@ -15,8 +15,8 @@ use std::fmt;
 pub(crate) use body::Body;
 pub(crate) use error::{LinkError, Unreceived};
 pub(crate) use notice::Notice;
-pub(crate) use peer_state::PeerState;
 pub(crate) use shm::MemoryLink;
+pub(crate) use status::Status;
 pub(crate) use stream::SocketLink;
 
 /// The carrier of a session's messages.

@@ -408,7 +408,7 @@ impl Drop for ExclusiveSession {
         }
         // Bytes that a socket has not taken yet are still served.
         let until = Deadline::after(LINGER);
-        if self.link.unwritten() > 0 && self.lingers {
+        if self.link.status().unwritten > 0 && self.lingers {
             let _ = self.link.flush(Flush::AllBy(until));
         }
         let is_answer = self.link.has_current() && self.link.head().is_shutdown();

@@ -8,6 +8,7 @@
 mod owned;
 
 use std::os::fd::BorrowedFd;
+use std::task::Waker;
 
 use breezeway_os::segment::SegmentError;
 use breezeway_os::{Deadline, TrustedPeer};
@@ -21,13 +22,16 @@ use breezeway_shm::{
 pub(crate) use owned::OwnedBody;
 
 use crate::carrier::shm::{in_numbers, raw_head};
-use crate::carrier::{Body, Carrier, LinkError, MemoryLink, Notice, PeerState, SocketLink};
+use crate::carrier::{Body, Carrier, LinkError, MemoryLink, Notice, SocketLink, Status};
 
 /// One process's end of a session.
 pub(crate) struct Link {
     pub(crate) carrier: Carrier,
     /// Size of the largest message.
     pub(crate) cap: usize,
+    /// Number of calls of [`Self::take`] that may be needed for everything that can have come;
+    /// `None` on a socket, which has no such limit.
+    pub(crate) most_pending: Option<usize>,
     end: End,
 }
 
@@ -54,12 +58,13 @@ pub(crate) enum Flush {
 impl Link {
     /// Creates an end in shared memory.
     pub(crate) fn in_memory(link: MemoryLink) -> Self {
-        Self { carrier: Carrier::Shm, cap: link.endpoint.cap(), end: Memory(link) }
+        let (cap, most_pending) = (link.endpoint.cap(), Some(link.endpoint.most_pending()));
+        Self { carrier: Carrier::Shm, cap, most_pending, end: Memory(link) }
     }
 
     /// Creates an end on a socket.
     pub(crate) fn on_socket(link: SocketLink) -> Self {
-        Self { carrier: link.carrier, cap: link.cap, end: Socket(link) }
+        Self { carrier: link.carrier, cap: link.cap, most_pending: None, end: Socket(link) }
     }
 
     /// Returns the memory that payload segments take now; zero on a socket, which has none.
@@ -128,25 +133,13 @@ impl Link {
     }
 
     /// Returns the bytes of payload memory that are in flight to the peer, or with it, and the
-    /// event that reduces them. Collects the released memory first if `are_many` returns true for
-    /// the bytes known so far. A socket has none: its buffer holds a sender back.
+    /// event that reduces them, or brings other room. Collects the released memory first if
+    /// `are_many` returns true for the bytes known so far. A socket has none: its buffer holds a
+    /// sender back.
     pub(crate) fn in_flight(&mut self, are_many: impl FnOnce(usize) -> bool) -> (usize, Want) {
         match &mut self.end {
-            Memory(link) => {
-                if are_many(link.endpoint.under_way()) {
-                    link.endpoint.collect_released();
-                }
-                (link.endpoint.under_way(), link.endpoint.more_memory())
-            }
+            Memory(link) => (link.endpoint.in_flight(are_many), link.endpoint.more_memory()),
             Socket(_) => (0, Want::Consumed(0)),
-        }
-    }
-
-    /// Gives reserved space back.
-    pub(crate) fn abandon(&mut self) {
-        match &mut self.end {
-            Memory(link) => link.endpoint.abandon(&mut link.space),
-            Socket(link) => link.abandon(),
         }
     }
 
@@ -191,26 +184,6 @@ impl Link {
         }
     }
 
-    /// Returns the number of bytes that are left to be written once the socket has room; those
-    /// within TLS count as one.
-    #[inline(always)]
-    pub(crate) fn unwritten(&self) -> usize {
-        match &self.end {
-            Memory(_) => 0,
-            Socket(link) => link.unwritten(),
-        }
-    }
-
-    /// Returns true if so much is unwritten that nothing should be added, and so no further request
-    /// served. (In shared memory, calls in flight are limited so that replies always fit.)
-    #[inline(always)]
-    pub(crate) fn is_backlogged(&self) -> bool {
-        match &self.end {
-            Memory(_) => false,
-            Socket(link) => link.is_backlogged(),
-        }
-    }
-
     /// Checks whether the peer is gone, unless it has taken something since the last call. (A write
     /// to a socket reports it.)
     #[cold]
@@ -224,21 +197,16 @@ impl Link {
 
 // ---- receiving ----
 impl Link {
-    /// Returns true if the next message, or another entry, is there.
+    /// Returns true if `want` holds: the next message, or another entry, is there, or the peer has
+    /// made room. (On a socket, room is there unless too much is unwritten.)
     #[inline(always)]
-    pub(crate) fn ready(&mut self) -> Result<bool, LinkError> {
-        match &mut self.end {
-            Memory(link) => Ok(link.endpoint.has(Want::Data)?),
-            Socket(link) => link.has_frame(),
-        }
-    }
-
-    /// Returns the number of calls of [`Self::take`] that may be needed for everything that can
-    /// have come; on a socket, which has no such limit, `on_socket`.
-    pub(crate) fn max_pending(&self, on_socket: usize) -> usize {
-        match &self.end {
-            Memory(link) => link.endpoint.most_pending(),
-            Socket(_) => on_socket,
+    pub(crate) fn has(&mut self, want: Want) -> Result<bool, LinkError> {
+        match (&mut self.end, want) {
+            (Memory(link), want) => Ok(link.endpoint.has(want)?),
+            (Socket(link), Want::Data) => link.has_frame(),
+            (Socket(link), Want::Consumed(_) | Want::Memory { .. }) => {
+                Ok(!link.status().backlogged)
+            }
         }
     }
 
@@ -291,7 +259,7 @@ impl Link {
     #[inline]
     pub(crate) fn copy_small(&self, room: &mut [u8; INLINE_MAX]) {
         match &self.end {
-            Memory(link) => *room = link.endpoint.inline_body(),
+            Memory(link) => *room = link.endpoint.entry().inline_room(),
             Socket(link) => {
                 let body = link.body();
                 body.copy_to(&mut room[..body.len()]);
@@ -345,7 +313,7 @@ impl Link {
     #[inline(always)]
     pub(crate) fn wait(&mut self, want: Want, deadline: Deadline) -> Result<(), LinkError> {
         match &mut self.end {
-            Memory(link) => Ok(link.wait(want, deadline)?),
+            Memory(link) => Ok(link.waiter.wait(&mut link.endpoint, want, deadline)?),
             Socket(link) => match want {
                 Want::Data => link.wait(deadline),
                 Want::Consumed(_) | Want::Memory { .. } => link.wait_for_room(deadline),
@@ -353,53 +321,18 @@ impl Link {
         }
     }
 
-    /// Announces that this side is about to sleep until a message comes, or, with `for_room`, until
-    /// there is more room than at the last call of [`Self::has_new_room`], and polls once more.
-    /// Returns true if neither has come.
-    pub(crate) fn prepare_sleep(&mut self, for_room: bool) -> Result<bool, LinkError> {
+    /// Announces that this side is about to sleep until `want` holds, and polls once more. Returns
+    /// true if it does not hold. If it is for memory, reserved space that is dropped unsent wakes
+    /// `waker`.
+    pub(crate) fn prepare_sleep(
+        &mut self,
+        want: Want,
+        waker: Option<&Waker>,
+    ) -> Result<bool, LinkError> {
         match &mut self.end {
-            Memory(link) => {
-                let want = if for_room { link.more_room } else { Want::Data };
-                Ok(link.endpoint.prepare_sleep(want)?)
-            }
+            Memory(link) => Ok(link.endpoint.prepare_sleep(want, waker)?),
             // The socket is watched for room.
             Socket(link) => link.may_sleep(),
-        }
-    }
-
-    /// Returns true if more room still ends the sleep that was prepared for it: a later search for
-    /// memory has withdrawn the announcement.
-    pub(crate) fn is_room_announced(&self) -> bool {
-        match &self.end {
-            Memory(link) => link.endpoint.is_release_announced(),
-            // The socket is watched for it.
-            Socket(_) => true,
-        }
-    }
-
-    /// Returns true if the peer has made room, in its ring or in memory, since the last call.
-    pub(crate) fn has_new_room(&mut self) -> Result<bool, LinkError> {
-        match &mut self.end {
-            Memory(link) => Ok(link.has_new_room()?),
-            Socket(link) => Ok(!link.is_backlogged()),
-        }
-    }
-
-    /// Waits for a message, or for more room than at the last call of [`Self::has_new_room`].
-    pub(crate) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), LinkError> {
-        match &mut self.end {
-            Memory(link) => Ok(link.wait(link.more_room, deadline)?),
-            Socket(link) => link.wait_for_room(deadline),
-        }
-    }
-
-    /// Returns true if the socket may hold something beside messages that no event will report
-    /// again.
-    #[inline]
-    pub(crate) fn is_unread(&self) -> bool {
-        match &self.end {
-            Memory(link) => link.endpoint.is_unread(),
-            Socket(_) => false,
         }
     }
 
@@ -436,15 +369,23 @@ impl Link {
         }
     }
 
-    /// Returns the state of the peer, as far as it is known.
+    /// Returns the status of this end, as far as it is known.
     #[inline(always)]
-    pub(crate) fn peer(&self) -> PeerState {
+    pub(crate) fn status(&self) -> Status {
         match &self.end {
             Memory(link) => {
                 let closed = link.endpoint.is_closed();
-                PeerState { closed, gone: closed, reads: !link.endpoint.is_write_closed() }
+                Status {
+                    closed,
+                    gone: closed,
+                    reads: !link.endpoint.is_write_closed(),
+                    unread: link.endpoint.is_unread(),
+                    unwritten: 0,
+                    backlogged: false,
+                    announces_room: link.endpoint.is_release_announced(),
+                }
             }
-            Socket(link) => link.peer(),
+            Socket(link) => link.status(),
         }
     }
 

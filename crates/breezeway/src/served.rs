@@ -187,7 +187,7 @@ impl ExclusiveServerSession {
     /// when it is served.)
     pub(crate) fn is_exhausted(&mut self) -> bool {
         match &mut self.place {
-            Place::Alone(link, _) => link.peer().closed && !link.ready().unwrap_or(true),
+            Place::Alone(link, _) => link.status().closed && !link.has(Want::Data).unwrap_or(true),
             Place::Shared(_) => false,
         }
     }
@@ -195,7 +195,7 @@ impl ExclusiveServerSession {
     /// Returns true if this process lacks a resource and is to try again later.
     pub(crate) fn may_retry(&mut self) -> bool {
         let is_closed = match &self.place {
-            Place::Alone(link, _) => link.peer().closed,
+            Place::Alone(link, _) => link.status().closed,
             place => place.driver().is_closed(),
         };
         self.orphan.may_retry(is_closed)
@@ -208,8 +208,8 @@ impl ExclusiveServerSession {
     pub(crate) fn prepare_sleep(&mut self) -> Result<Option<Deadline>, SessionError> {
         match &mut self.place {
             Place::Alone(link, _) => {
-                let unread = |link: &Link| link.is_unread().then_some(RETRY_AFTER);
-                Ok(link.prepare_sleep(false)?.then(|| Deadline::from(unread(link))))
+                let unread = |link: &Link| link.status().unread.then_some(RETRY_AFTER);
+                Ok(link.prepare_sleep(Want::Data, None)?.then(|| Deadline::from(unread(link))))
             }
             place => {
                 self.terms.begin_turn();
@@ -233,7 +233,7 @@ impl ExclusiveServerSession {
         match &mut self.place {
             Place::Alone(link, _) => {
                 link.drain()?;
-                Ok(!link.is_unread())
+                Ok(!link.status().unread)
             }
             place => Ok(place.driver().read_socket()),
         }
@@ -256,7 +256,7 @@ impl ExclusiveServerSession {
     #[inline(always)]
     pub(crate) fn has_unwritten(&self) -> bool {
         match &self.place {
-            Place::Alone(link, _) => link.unwritten() > 0,
+            Place::Alone(link, _) => link.status().unwritten > 0,
             place => place.driver().has_unwritten(),
         }
     }
@@ -314,7 +314,7 @@ impl ExclusiveServerSession {
     /// Waits until there may be something to serve.
     fn wait(&mut self) -> Result<(), SessionError> {
         let link = self.link();
-        let want = if link.is_backlogged() { Want::Consumed(0) } else { Want::Data };
+        let want = if link.status().backlogged { Want::Consumed(0) } else { Want::Data };
         Ok(link.wait(want, Deadline::NEVER)?)
     }
 

@@ -20,6 +20,7 @@ mod requests;
 mod reserving;
 mod sending;
 mod shared;
+mod sleeping;
 mod space;
 mod stand_in;
 mod state;

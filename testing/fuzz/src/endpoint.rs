@@ -259,7 +259,7 @@ impl Session {
             Step::Flush => endpoint.flush()?,
             Step::Refresh => endpoint.refresh()?,
             Step::PrepareSleep { want: wanted, count } => {
-                endpoint.prepare_sleep(want(*wanted, *count))?;
+                endpoint.prepare_sleep(want(*wanted, *count), None)?;
             }
             Step::Sleep => endpoint.sleep(Deadline::after(Duration::ZERO))?,
             Step::Drain => endpoint.drain()?,

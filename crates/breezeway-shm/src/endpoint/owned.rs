@@ -248,7 +248,7 @@ impl Endpoint {
     }
 
     /// Takes back owned spaces that were dropped without being sent.
-    pub fn collect_returned(&mut self) {
+    pub(super) fn collect_returned(&mut self) {
         for loan in self.returned.take() {
             self.take_back(loan);
         }

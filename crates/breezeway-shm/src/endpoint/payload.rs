@@ -131,18 +131,13 @@ impl Endpoint {
         }
     }
 
-    /// Returns the bytes that are reserved or lent, up to the last collection.
-    #[inline]
-    pub fn under_way(&self) -> usize {
-        self.lender.segments.taken()
-    }
-
-    /// Takes back payload that the peer has released, which updates [`Self::under_way`]. Does
-    /// nothing in a forked child.
-    pub fn collect_released(&mut self) {
-        if self.origin.is_here() {
+    /// Returns the bytes that are reserved or lent. Takes back payload that the peer has released
+    /// first if `are_many` returns true for the bytes known so far, except in a forked child.
+    pub fn in_flight(&mut self, are_many: impl FnOnce(usize) -> bool) -> usize {
+        if are_many(self.lender.segments.taken()) && self.origin.is_here() {
             self.collect();
         }
+        self.lender.segments.taken()
     }
 
     /// Adds a first segment that was created before the session; drops it if the session's cap is

@@ -5,7 +5,7 @@ use crate::doorbell::SocketError;
 use crate::foreign::ForeignBytes;
 use crate::payload::borrower::{Borrowed, Borrower};
 use crate::ring::Entry;
-use crate::ring::layout::{INLINE_MAX, LENT, MESSAGE, SEGMENT_ADD, SEGMENT_RETIRE};
+use crate::ring::layout::{LENT, MESSAGE, SEGMENT_ADD, SEGMENT_RETIRE};
 use crate::statistics::Field;
 use crate::violation::Violation;
 use breezeway_os::segment::SegmentError;
@@ -128,13 +128,6 @@ impl Endpoint {
     #[inline]
     pub fn body(&self) -> ForeignBytes<'_> {
         body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted)
-    }
-
-    /// Returns the full inline room of the current entry's body. The bytes behind the body's length
-    /// have no meaning.
-    #[inline]
-    pub fn inline_body(&self) -> [u8; INLINE_MAX] {
-        self.entry.inline_room()
     }
 
     /// Releases the current entry's payload ahead of [`Self::finish`], so that the release travels

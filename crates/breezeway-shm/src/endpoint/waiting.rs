@@ -24,7 +24,10 @@ impl Endpoint {
     /// Returns true if the condition `want` holds.
     #[inline(always)]
     pub fn has(&mut self, want: Want) -> Result<bool, Violation> {
-        Ok(self.rings.has(want)? || (matches!(want, Want::Memory { .. }) && self.returned.is_any()))
+        if let Want::Memory { .. } = want {
+            self.collect_returned();
+        }
+        self.rings.has(want)
     }
 
     /// Returns the wait condition for more payload memory than there is now.
@@ -52,7 +55,15 @@ impl Endpoint {
     /// Returns true if it does not hold: then a doorbell byte will arrive on the socket when it
     /// does. A second call for another condition may read the byte that the first one caused: check
     /// [`Self::has`] for the first condition again.
-    pub fn prepare_sleep(&mut self, want: Want) -> Result<bool, SocketError> {
+    ///
+    /// `waker` is for owned space (see [`Self::reserve_owned`]) that is dropped unsent during a
+    /// sleep for memory. A driver that does not sleep by [`Self::sleep`], which ends without it,
+    /// needs one.
+    pub fn prepare_sleep(
+        &mut self,
+        want: Want,
+        waker: Option<&Waker>,
+    ) -> Result<bool, SocketError> {
         if !self.origin.is_here() {
             return Err(SocketError::Forked);
         }
@@ -65,7 +76,7 @@ impl Endpoint {
         }
         let due = self.rings.announce(want);
         self.ring_if(due)?;
-        if self.has(want)? || self.is_closed() || !self.arm_return(want)? {
+        if self.has(want)? || self.is_closed() || !self.arm_return(want, waker)? {
             return Ok(false);
         }
         self.note_lent();
@@ -81,24 +92,14 @@ impl Endpoint {
         self.rings.lent.is_announced()
     }
 
-    /// Sets the waker for owned space (see [`Self::reserve_owned`]) that is dropped unsent while a
-    /// sleep for memory is prepared. Needed by drivers that do not sleep by [`Self::sleep`], which
-    /// wakes without it.
-    pub fn set_return_waker(&mut self, waker: &Waker) {
-        match &mut self.return_waker {
-            Some(present) => present.clone_from(waker),
-            None => self.return_waker = Some(waker.clone()),
-        }
-    }
-
     /// Arranges that the next returned owned space ends a sleep for memory. Returns false if some
     /// has already come back.
-    fn arm_return(&mut self, want: Want) -> Result<bool, SocketError> {
+    fn arm_return(&mut self, want: Want, waker: Option<&Waker>) -> Result<bool, SocketError> {
         self.sleeps_for_return = false;
         if !matches!(want, Want::Memory { .. }) || self.reserved_elsewhere == 0 {
             return Ok(true);
         }
-        if let Some(waker) = &self.return_waker {
+        if let Some(waker) = waker {
             return Ok(self.returned.wake(waker));
         }
         if self.return_notifier.is_none() {

@@ -129,9 +129,9 @@ impl Entry {
         self.words[BODY_WORD + index]
     }
 
-    /// Returns the inline body and the bytes behind its end.
+    /// Returns the inline body and the bytes behind its end, which have no meaning.
     #[inline]
-    pub(crate) fn inline_room(&self) -> [u8; INLINE_MAX] {
+    pub fn inline_room(&self) -> [u8; INLINE_MAX] {
         let mut bytes = [0; INLINE_MAX];
         for (to, word) in bytes.chunks_exact_mut(8).zip(&self.words[BODY_WORD..]) {
             to.copy_from_slice(&word.to_le_bytes());

@@ -83,11 +83,11 @@ fn progress_intents_and_releases_match_the_page() {
         assert!(take(&mut pair.other).unwrap());
         pair.other.finish().unwrap();
     }
-    assert!(pair.other.prepare_sleep(Want::Data).unwrap());
+    assert!(pair.other.prepare_sleep(Want::Data, None).unwrap());
     let own = |offset: usize| pair.other_control.word(offset);
     assert_eq!(own(fields("consumed")), 3);
     assert_eq!(own(fields("data_wake")), 3);
-    assert!(pair.other.prepare_sleep(Want::Consumed(7)).unwrap());
+    assert!(pair.other.prepare_sleep(Want::Consumed(7), None).unwrap());
     let own = |offset: usize| pair.other_control.word(offset);
     assert_eq!(own(fields("space_wake")), 7);
     let cpu = own(fields("cpu"));

@@ -306,7 +306,7 @@ impl Session {
                 let consumed = self.sides[side].endpoint.known_consumed();
                 let memory = Want::Memory { consumed, back: self.sides[side].back };
                 let want = [Want::Data, Want::Consumed(consumed), memory][usize::from(want)];
-                let sleeps = self.sides[side].endpoint.prepare_sleep(want).unwrap();
+                let sleeps = self.sides[side].endpoint.prepare_sleep(want, None).unwrap();
                 if !matches!(want, Want::Consumed(_)) && self.sides[side].current.is_none() {
                     let waits = !self.sides[1 - side].queue.is_empty();
                     assert!(!(sleeps && waits), "asleep though something is there");
@@ -511,7 +511,7 @@ fn memory_follows_releases(capacity: u32, steps: &[(Receiving, u8)]) {
             Receiving::Flush => receiver.flush().unwrap(),
             Receiving::FlushProgress => receiver.flush_progress().unwrap(),
             Receiving::Answer => drop(receiver.send(head(2), Body::Bytes(b"answer"))),
-            Receiving::PrepareSleep => drop(receiver.prepare_sleep(Want::Data).unwrap()),
+            Receiving::PrepareSleep => drop(receiver.prepare_sleep(Want::Data, None).unwrap()),
         }
         use Receiving::{Answer, Flush, FlushProgress, PrepareSleep};
         let shown = matches!(step, Flush | FlushProgress | PrepareSleep | Answer);
@@ -723,7 +723,7 @@ fn endpoint_that_saw_the_end_does_not_sleep() {
         drop(pair.one);
         pair.other.drain().unwrap();
         assert!(pair.other.is_closed());
-        assert!(!pair.other.prepare_sleep(want).unwrap(), "{want:?}");
+        assert!(!pair.other.prepare_sleep(want, None).unwrap(), "{want:?}");
     }
 }
 
@@ -734,13 +734,13 @@ fn an_announced_sleep_is_rung_and_no_other() {
     pair.one.flush().unwrap();
     assert_eq!(pair.one.meter().totals().doorbells, 0);
     assert_eq!(receive_all(&mut pair.other), 1);
-    assert!(pair.other.prepare_sleep(Want::Data).unwrap());
+    assert!(pair.other.prepare_sleep(Want::Data, None).unwrap());
     for _ in 0..5 {
         pair.one.send(head(0), Body::Bytes(b"x")).unwrap();
         pair.one.flush().unwrap();
     }
     assert_eq!(pair.one.meter().totals().doorbells, 1, "once per intent");
-    assert!(!pair.other.prepare_sleep(Want::Data).unwrap(), "something is there");
+    assert!(!pair.other.prepare_sleep(Want::Data, None).unwrap(), "something is there");
 }
 
 #[test]

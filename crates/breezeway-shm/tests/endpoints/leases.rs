@@ -313,7 +313,7 @@ fn a_wait_for_memory_is_rung_for_once_and_others_are_not() {
     let Err(SendError::NoMemory { until: Some(until), .. }) = send(&mut pair.one, 0, 200) else {
         panic!("all numbers are lent")
     };
-    assert!(pair.one.prepare_sleep(until).unwrap());
+    assert!(pair.one.prepare_sleep(until, None).unwrap());
     assert_eq!(pair.one.meter().totals().slept, 1);
     assert_ne!(pair.one_control.word(RELEASE_WAKE), 0);
     thread::spawn(move || messages.truncate(10)).join().unwrap();
@@ -363,14 +363,14 @@ fn incidentally_collected_release_ends_memory_wait() {
     else {
         panic!("there is no room for it")
     };
-    assert!(pair.one.prepare_sleep(until).unwrap());
+    assert!(pair.one.prepare_sleep(until, None).unwrap());
     drop(messages);
     // Checks for segments that it no longer needs, and so collects releases.
     for _ in 0..100 {
         pair.one.flush().unwrap();
     }
     assert!(pair.one.has(until).unwrap());
-    assert!(!pair.one.prepare_sleep(until).unwrap(), "asleep though memory is there");
+    assert!(!pair.one.prepare_sleep(until, None).unwrap(), "asleep though memory is there");
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn hidden_release_is_published_to_a_waiting_peer() {
     let Err(SendError::NoMemory { until: Some(until), .. }) = send(&mut pair.one, 0, 200) else {
         panic!("all numbers are lent")
     };
-    assert!(pair.one.prepare_sleep(until).unwrap());
+    assert!(pair.one.prepare_sleep(until, None).unwrap());
     pair.other.finish().unwrap();
     assert_eq!(pair.other.meter().totals().doorbells, 1);
     pair.one.sleep(Deadline::NEVER).unwrap();

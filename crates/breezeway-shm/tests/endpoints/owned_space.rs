@@ -202,15 +202,15 @@ fn return_waker_wakes_the_sleeper_once() {
     }
     let count = Arc::new(Count::default());
     let mut pair = Pair::new(Terms { lend_count: 64, ..Terms::default() });
-    pair.one.set_return_waker(&Waker::from(Arc::clone(&count)));
+    let waker = Waker::from(Arc::clone(&count));
     let mut spaces: Vec<_> = (0..64).map(|_| pair.one.reserve_owned(105).unwrap()).collect();
     let until = more_memory(pair.one.reserve_owned(105));
-    assert!(pair.one.prepare_sleep(until).unwrap());
+    assert!(pair.one.prepare_sleep(until, Some(&waker)).unwrap());
     assert_eq!(count.0.load(Ordering::Relaxed), 0);
     spaces.truncate(60);
     assert_eq!(count.0.load(Ordering::Relaxed), 1);
     assert!(pair.one.has(until).unwrap());
-    assert!(!pair.one.prepare_sleep(until).unwrap(), "some has come back");
+    assert!(!pair.one.prepare_sleep(until, Some(&waker)).unwrap(), "some has come back");
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl<'c> ReplySpace<'c> {
     pub fn abandon(self) -> Call<'c> {
         let asked = match self.0 {
             Space::Here(serving) => {
-                serving.link_mut().abandon();
+                serving.link_mut().truncate(0);
                 Here(serving)
             }
             Space::Offloaded(elsewhere, _) | Space::Owned(elsewhere, _) => Offloaded(elsewhere),
@@ -131,7 +131,7 @@ impl<'c> ReplySpace<'c> {
         match self.0 {
             Space::Here(serving) => {
                 if serving.request.one_way {
-                    serving.link_mut().abandon();
+                    serving.link_mut().truncate(0);
                 }
                 replied(serving.reply(Body::Space))
             }

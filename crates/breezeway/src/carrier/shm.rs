@@ -1,11 +1,9 @@
 //! One process's end of a session in shared memory, with the space that is reserved for its next
 //! message and its way of waiting.
 
-use breezeway_os::{Deadline, Waiting};
+use breezeway_os::Waiting;
 use breezeway_proto::{Flags, Head, Kind, RawHead};
-use breezeway_shm::{
-    self as shm, Endpoint, Entry, SocketError, Space, WaitError, Waiter, Want, layout,
-};
+use breezeway_shm::{self as shm, Endpoint, Entry, Space, Waiter, layout};
 
 const _: () = {
     assert!(layout::MESSAGE == Kind::Message as u8);
@@ -39,31 +37,12 @@ pub(crate) struct MemoryLink {
     /// Space for the next message, if any. Space that was reserved and not sent stays here until
     /// the next reservation.
     pub(crate) space: Space,
-    waiter: Waiter,
-    /// Event that brings more room than there was at the last check.
-    pub(crate) more_room: Want,
+    pub(crate) waiter: Waiter,
 }
 
 impl MemoryLink {
     pub(crate) fn new(endpoint: Endpoint, waiting: Waiting) -> Self {
-        let more_room = endpoint.more_memory();
-        Self { endpoint, space: Space::none(), waiter: Waiter::new(waiting), more_room }
-    }
-
-    /// Returns true if the peer has consumed or released something since the last call, or sent
-    /// something.
-    pub(crate) fn has_new_room(&mut self) -> Result<bool, SocketError> {
-        // Space that is collected here has come since the last call; what another thread returns
-        // later is found by the check, and counts again at the next call.
-        self.endpoint.collect_returned();
-        let has_room = self.endpoint.has(self.more_room)?;
-        self.more_room = self.endpoint.more_memory();
-        Ok(has_room)
-    }
-
-    #[inline(always)]
-    pub(crate) fn wait(&mut self, want: Want, deadline: Deadline) -> Result<(), WaitError> {
-        self.waiter.wait(&mut self.endpoint, want, deadline)
+        Self { endpoint, space: Space::none(), waiter: Waiter::new(waiting) }
     }
 }
 

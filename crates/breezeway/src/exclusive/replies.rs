@@ -55,7 +55,7 @@ impl ExclusiveSession {
             self.link.finish()?;
         }
         // The server's end is checked last: entries sent before it are still received.
-        let is_gone = self.link.peer().closed;
+        let is_gone = self.link.status().closed;
         self.link.drain()?;
         if is_gone { Err(CallError::PeerDied) } else { Ok(None) }
     }
@@ -236,14 +236,14 @@ impl ExclusiveSession {
             && !self.was_shut_down()
             && self.ending.may_begin()
             && self.link.drain().is_ok()
-            && !self.link.peer().closed
+            && !self.link.status().closed
     }
 
     /// Returns true if an entry that was not taken has arrived, or an error. Without a call in
     /// flight it is an entry about segments or the session's end. On a socket only the bytes that
     /// were read count.
     pub(crate) fn has_arrivals(&mut self) -> bool {
-        self.link.ready().unwrap_or(true)
+        self.link.has(Want::Data).unwrap_or(true)
     }
 
     /// Handles a valid entry about the session.
@@ -267,7 +267,7 @@ impl ExclusiveSession {
     fn sweep(&mut self) -> Result<Sweep, LinkError> {
         self.link.notice(Notice::Turn)?;
         // A reply to each call, the go-away entry, and the shutdown.
-        Ok(Sweep { left: self.link.max_pending(self.calls.len() + 2) })
+        Ok(Sweep { left: self.link.most_pending.unwrap_or(self.calls.len() + 2) })
     }
 
     /// Takes the next message of a sweep if one has arrived.
@@ -280,7 +280,7 @@ impl ExclusiveSession {
             if self.take()? {
                 return Ok(true);
             }
-            if !self.link.ready()? {
+            if !self.link.has(Want::Data)? {
                 return Ok(false);
             }
         }

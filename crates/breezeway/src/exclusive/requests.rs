@@ -4,7 +4,7 @@ use breezeway_os::Deadline;
 use breezeway_proto::Head;
 use breezeway_proto::in_flight::CallId;
 use breezeway_proto::throttle::{Admit, Hold, PATIENCE, THROTTLED_FROM};
-use breezeway_shm::SendError;
+use breezeway_shm::{SendError, Want};
 
 use super::ExclusiveSession;
 use crate::carrier::{Body, LinkError};
@@ -103,7 +103,7 @@ impl ExclusiveSession {
     /// Returns an error if the server is gone and no reply would report it.
     #[inline(always)]
     fn check_receiver(&mut self) -> Result<(), CallError> {
-        if !self.link.peer().reads && self.calls.wanted() == 0 {
+        if !self.link.status().reads && self.calls.wanted() == 0 {
             return Err(self.not_waited(LinkError::Closed));
         }
         Ok(())
@@ -230,7 +230,7 @@ impl ExclusiveSession {
         }
         if self.calls.wanted() == 0 {
             self.handle_control_entry()?;
-            if self.link.peer().closed && !self.link.ready().unwrap_or(true) {
+            if self.link.status().closed && !self.link.has(Want::Data).unwrap_or(true) {
                 return Err(self.failed(CallError::PeerDied));
             }
         }

@@ -1,15 +1,13 @@
 //! Bodies that own their memory: filled by any thread, sent later, over any carrier.
 
-use std::task::Waker;
-
 use breezeway_os::segment::Unfinished;
 use breezeway_proto::Head;
-use breezeway_shm::{self as shm, ForeignBytes, SendError};
+use breezeway_shm::{self as shm, Endpoint, ForeignBytes, SendError};
 
 use super::End::{Memory, Socket};
 use super::Link;
-use crate::carrier::Body;
 use crate::carrier::shm::in_numbers;
+use crate::carrier::{Body, Carrier};
 use crate::message::Message;
 
 /// A body that owns its memory.
@@ -79,7 +77,7 @@ impl OwnedBody {
         }
     }
 
-    /// Returns true if a part of the body is still to be [copied](Link::copy_piece).
+    /// Returns true if a part of the body is still to be copied by [`Link::send_owned`].
     pub(crate) fn is_copying(&self) -> bool {
         matches!(self, Self::Copying(..))
     }
@@ -87,6 +85,38 @@ impl OwnedBody {
     /// Returns true if a copy in pieces has no memory yet.
     pub(crate) fn lacks_place(&self) -> bool {
         matches!(self, Self::Copying(_, Place::Missing(_)))
+    }
+
+    /// Takes a message to be copied in pieces, because a copy of all of it would delay others.
+    /// Returns `None` for a smaller one, and on a socket, which is written without a copy.
+    pub(crate) fn in_pieces(carrier: Carrier, message: &mut Message) -> Option<Self> {
+        let is_copied = carrier == Carrier::Shm && message.len() > COPIED_AT_ONCE;
+        is_copied.then(|| Self::Copying(std::mem::take(message), Place::Missing(None)))
+    }
+
+    /// Copies the next piece of a message, which is released with the last, or makes one of the
+    /// memory for it.
+    fn copy_piece(&mut self, endpoint: &mut Endpoint) -> Result<(), SendError> {
+        let Self::Copying(message, place) = self else { return Ok(()) };
+        match place {
+            Place::Missing(begun) => {
+                if let Some(space) = endpoint.reserve_in_pieces(message.len(), begun)? {
+                    *place = Place::Found(space, 0);
+                }
+            }
+            Place::Found(space, done) => {
+                let bytes = message.bytes();
+                let end = bytes.len().min(*done + COPIED_IN_A_TURN);
+                space.write(*done, bytes.slice(*done..end));
+                *done = end;
+                if end == bytes.len()
+                    && let Self::Copying(_, Place::Found(space, _)) = std::mem::take(self)
+                {
+                    *self = Self::Shared(space);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Puts a message of which nothing was copied back into `place`.
@@ -117,63 +147,35 @@ impl Link {
     }
 
     /// Sends a message like [`Self::send`], from a body that owns its memory, which is empty
-    /// afterwards. On an error the body stays as it is.
+    /// afterwards, and returns true. Copies the next piece of a body that is copied in pieces, or
+    /// makes one of the memory for it, and returns false. On an error the body stays as it is.
     #[inline(never)]
-    pub(crate) fn send_owned(&mut self, head: Head, body: &mut OwnedBody) -> Result<(), SendError> {
-        match (&mut self.end, body) {
+    pub(crate) fn send_owned(
+        &mut self,
+        head: Head,
+        body: &mut OwnedBody,
+    ) -> Result<bool, SendError> {
+        match (&mut self.end, &mut *body) {
             (_, OwnedBody::Received(message)) => {
                 self.send_copy(head, message.bytes())?;
                 *message = Message::default();
-                Ok(())
             }
             (Memory(link), OwnedBody::Shared(space)) => {
-                link.endpoint.send(in_numbers(head), shm::Body::Owned(space))
+                link.endpoint.send(in_numbers(head), shm::Body::Owned(space))?;
             }
             (Memory(link), OwnedBody::Private(bytes)) => {
-                link.endpoint.send(in_numbers(head), shm::Body::Bytes(bytes))
+                link.endpoint.send(in_numbers(head), shm::Body::Bytes(bytes))?;
             }
-            (Socket(link), OwnedBody::Private(bytes)) => link.send_private(head, bytes),
-            (_, OwnedBody::Copying(..)) => unreachable!("sent once it is copied"),
-            (Socket(_), OwnedBody::Shared(_)) => panic!("this space was reserved by another link"),
-        }
-    }
-
-    /// Takes a message to be copied in pieces, because a copy of all of it would delay others.
-    /// Returns `None` for a smaller one, and on a socket, which is written without a copy.
-    pub(crate) fn in_pieces(&self, message: &mut Message) -> Option<OwnedBody> {
-        match &self.end {
-            Memory(_) if message.len() > COPIED_AT_ONCE => {
-                Some(OwnedBody::Copying(std::mem::take(message), Place::Missing(None)))
+            (Socket(link), OwnedBody::Private(bytes)) => link.send_private(head, bytes)?,
+            (Memory(link), OwnedBody::Copying(..)) => {
+                body.copy_piece(&mut link.endpoint)?;
+                return Ok(false);
             }
-            Memory(_) | Socket(_) => None,
-        }
-    }
-
-    /// Copies the next piece of a message, which is released with the last, or makes one of the
-    /// memory for it.
-    pub(crate) fn copy_piece(&mut self, body: &mut OwnedBody) -> Result<(), SendError> {
-        let (Memory(link), OwnedBody::Copying(message, place)) = (&mut self.end, &mut *body) else {
-            return Ok(());
-        };
-        match place {
-            Place::Missing(begun) => {
-                if let Some(space) = link.endpoint.reserve_in_pieces(message.len(), begun)? {
-                    *place = Place::Found(space, 0);
-                }
-            }
-            Place::Found(space, done) => {
-                let bytes = message.bytes();
-                let end = bytes.len().min(*done + COPIED_IN_A_TURN);
-                space.write(*done, bytes.slice(*done..end));
-                *done = end;
-                if end == bytes.len()
-                    && let OwnedBody::Copying(_, Place::Found(space, _)) = std::mem::take(body)
-                {
-                    *body = OwnedBody::Shared(space);
-                }
+            (Socket(_), OwnedBody::Shared(_) | OwnedBody::Copying(..)) => {
+                panic!("this space was reserved by another link")
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Sends a copy of `bytes`, which is made in the memory that is sent, once there is some.
@@ -187,18 +189,11 @@ impl Link {
         }
         self.reserve(bytes.len())?;
         self.fill().write(0, bytes);
-        self.send(head, Body::Space).inspect_err(|_| self.abandon())
+        self.send(head, Body::Space).inspect_err(|_| self.truncate(0))
     }
 
-    /// Sets the waker to be woken, while a sleep for room is prepared, when reserved space is
-    /// dropped unsent.
-    pub(crate) fn set_return_waker(&mut self, waker: &Waker) {
-        if let Memory(link) = &mut self.end {
-            link.endpoint.set_return_waker(waker);
-        }
-    }
-
-    /// Keeps the first `len` bytes of the reserved space, if there are more.
+    /// Keeps the first `len` bytes of the reserved space, if there are more, and gives the rest
+    /// back; 0 gives back all of it.
     pub(crate) fn truncate(&mut self, len: usize) {
         match &mut self.end {
             Memory(link) => link.endpoint.truncate(&mut link.space, len),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use breezeway_os::cpu;
 use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
 use breezeway_proto::{CallViolation, ErrorCode};
+use breezeway_shm::Want;
 
 use super::ExclusiveServerSession;
 use crate::call::{Call, Handler, HandlerError};
@@ -108,7 +109,7 @@ impl ExclusiveServerSession {
     ) -> Result<Progress, SessionError> {
         let link = self.link();
         for _ in 1..polls {
-            if link.ready()? {
+            if link.has(Want::Data)? {
                 break;
             }
             cpu::spin_hint();
@@ -117,7 +118,7 @@ impl ExclusiveServerSession {
         let mut served = 0;
         loop {
             let link = self.link();
-            if link.is_backlogged() {
+            if link.status().backlogged {
                 break;
             }
             match link.take() {
@@ -256,11 +257,11 @@ impl ExclusiveServerSession {
         }
         if replied || request.one_way {
             if let Place::Alone(link, _) = &mut self.place {
-                link.abandon();
+                link.truncate(0);
             }
             return Ok(());
         }
-        self.link().abandon();
+        self.link().truncate(0);
         self.serving(request, &mut replied).fail(code, reason).map_err(not_failed)
     }
 }

@@ -78,18 +78,16 @@ fn attempt(
     };
     if in_turns
         && let OwnedBody::Received(message) = body
-        && let Some(in_pieces) = link.in_pieces(message)
+        && let Some(in_pieces) = OwnedBody::in_pieces(link.carrier, message)
     {
         *body = in_pieces;
     }
-    if !body.is_copying() {
-        return link.send_owned(head, body).map(|()| Attempt::Sent);
-    }
-    if !may_copy {
+    if body.is_copying() && !may_copy {
         return Ok(Attempt::Later);
     }
-    link.copy_piece(body)?;
-    Ok(Attempt::Copied { has_memory: !body.lacks_place() })
+    let is_sent = link.send_owned(head, body)?;
+    let copied = Attempt::Copied { has_memory: !body.lacks_place() };
+    Ok(if is_sent { Attempt::Sent } else { copied })
 }
 
 #[cfg(test)]

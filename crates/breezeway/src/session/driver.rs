@@ -125,7 +125,7 @@ fn next_after(turn: Turn, state: &mut State, waker: &Waker) -> Next {
         Turn::Idle => state.set_driver(waker),
     }
     if let Some(until) = state.prepare_sleep() {
-        Next::Sleep { writable: state.link.unwritten() > 0, at_most: until.time_left() }
+        Next::Sleep { writable: state.link.status().unwritten > 0, at_most: until.time_left() }
     } else if state.is_ended() {
         Next::End
     } else {

@@ -12,7 +12,7 @@ use breezeway_shm::SendError;
 use super::outgoing::Outgoing;
 use super::receiving::Arrival;
 use super::state::{RETRY, State, Turn};
-use crate::carrier::Body;
+use crate::carrier::{Body, Status};
 use crate::error::CallError;
 use crate::link::Flush;
 use crate::reasons::NOT_BEGUN;
@@ -64,8 +64,8 @@ impl State {
         }
         self.step_drain();
         self.flush()?;
-        let (unwritten, is_gone) = (self.link.unwritten(), self.link.peer().gone);
-        if !self.connection.step_last_replies(sent, unwritten, is_gone, now()) {
+        let Status { unwritten, gone, .. } = self.link.status();
+        if !self.connection.step_last_replies(sent, unwritten, gone, now()) {
             return Ok(());
         }
         if unwritten > 0 || !self.connection.backlog.is_empty() {
@@ -86,7 +86,7 @@ impl State {
 
     #[cold]
     fn step_drain_begun(&mut self) {
-        if self.connection.step_drain(self.link.unwritten() > 0, now()) {
+        if self.connection.step_drain(self.link.status().unwritten > 0, now()) {
             self.wake_acceptors();
         }
         while let Some((stream, waiter)) = self.connection.take_refused() {
@@ -193,7 +193,7 @@ impl State {
         let latest = to_time(Deadline::after(LAST_REPLIES_TIME));
         self.connection.ending.limit_last_replies(latest);
         while self.connection.ending.serves_last_replies()
-            && (!self.connection.backlog.is_empty() || self.link.unwritten() > 0)
+            && (!self.connection.backlog.is_empty() || self.link.status().unwritten > 0)
         {
             let has_waited = !self.wait_to_say_more(Deadline::after(RETRY));
             if self.turn() == Turn::Idle && !has_waited {
@@ -216,7 +216,7 @@ impl State {
     /// Like [`Self::close`], with its time. Returns the result of the turn that it takes.
     pub(super) fn close_by(&mut self, until: Deadline) -> Turn {
         let (reason, last_entries) =
-            (Arc::new(CallError::ClosedHere), self.link.max_pending(LAST_ON_SOCKET));
+            (Arc::new(CallError::ClosedHere), self.link.most_pending.unwrap_or(LAST_ON_SOCKET));
         if self.connection.ending.close(reason, to_time(until), last_entries) {
             self.wake_all();
         }
@@ -242,7 +242,7 @@ impl State {
         if self.connection.backlog.is_empty() {
             self.link.flush(Flush::AllBy(until)).is_ok()
         } else {
-            self.link.wait_for_room(until).is_ok()
+            self.link.wait(self.more_room, until).is_ok()
         }
     }
 
@@ -268,7 +268,7 @@ impl State {
         if !self.connection.backlog.is_empty() || self.send_shutdown() {
             return true;
         }
-        self.link.flush(Flush::All).is_ok() && self.link.unwritten() > 0
+        self.link.flush(Flush::All).is_ok() && self.link.status().unwritten > 0
     }
 
     /// Publishes the shutdown that is due. Returns true if there is to be room for it in the socket
@@ -278,7 +278,8 @@ impl State {
             return false;
         }
         let sent = self.link.send(Head::of_shutdown(), Body::Bytes(&[]));
-        let waits = matches!(sent, Err(SendError::Full { .. })) && self.link.unwritten() > 0;
+        let is_full = matches!(sent, Err(SendError::Full { .. }));
+        let waits = is_full && self.link.status().unwritten > 0;
         if !waits {
             // A full ring or a dead peer: the end of file has the same effect.
             self.connection.ending.transmitted();

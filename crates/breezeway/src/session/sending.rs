@@ -144,10 +144,11 @@ impl State {
         if !self.has_driver {
             return Ok(false);
         }
-        let Some(mut body) = self.link.in_pieces(message) else { return Ok(false) };
+        let carrier = self.link.carrier;
+        let Some(mut body) = OwnedBody::in_pieces(carrier, message) else { return Ok(false) };
         // If there are several, one is copied at a time.
         if !self.connection.backlog.is_copying()
-            && let Err(error) = self.link.copy_piece(&mut body)
+            && let Err(error) = self.link.send_owned(head, &mut body)
         {
             body.give_back(message);
             return Err(error);
@@ -214,7 +215,7 @@ impl State {
             filling
                 .write(start, ForeignBytes::stable(outgoing.content.copied().unwrap_or_default()));
             if let Err(error) = self.link.send(head, Body::Space) {
-                self.link.abandon();
+                self.link.truncate(0);
                 return Err(error);
             }
         }

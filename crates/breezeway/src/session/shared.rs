@@ -363,7 +363,7 @@ impl Shared {
             none => none.insert(self.build_stage()?),
         };
         let mut state = self.lock();
-        let awaits_room = state.link.unwritten() > 0;
+        let awaits_room = state.link.status().unwritten > 0;
         if awaits_room != stage.awaits_room {
             stage.sleeper.watch_room(state.link.socket(), SOCKET, awaits_room)?;
             stage.awaits_room = awaits_room;

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::spin::Spinner;
 use breezeway_os::{Deadline, clock};
 use breezeway_proto::connection::{Connection, MAX_ONE_WAY, Streams, Window};
 use breezeway_proto::ending::Ending;
 use breezeway_proto::throttle::Throttle;
-use breezeway_shm::SendError;
+use breezeway_shm::{SendError, Want};
 use rustix::net::{Shutdown, shutdown};
 
 use super::backlog::PATIENCE;
@@ -23,7 +22,7 @@ use super::receiving::QueuedMessage;
 use super::stand_in::StandIn;
 use super::stream_waiters::{Registration, StreamWaiters};
 use super::waiters::Waiters;
-use crate::carrier::{Body, Carrier, LinkError, Notice};
+use crate::carrier::{Body, LinkError, Notice};
 use crate::error::{CallError, SegmentError};
 use crate::handshake::Agreed;
 use crate::link::{Flush, Link, OwnedBody};
@@ -82,7 +81,9 @@ pub(crate) struct State {
     /// State of the tasks that take turns while the driver sleeps.
     pub(super) stand_in: StandIn,
     /// True if the driver sleeps for room as well.
-    room_is_awaited: bool,
+    pub(super) room_is_awaited: bool,
+    /// Event that brings more room than there was at the last search for it.
+    pub(super) more_room: Want,
     /// Latest end of the driver's sleep.
     pub(super) sleeps_until: Deadline,
     /// True if something was published and the peer not yet woken for it.
@@ -117,6 +118,7 @@ impl State {
         let may_go_away = !is_client && agreed.knows_go_away;
         connection.ending = Ending::new(may_go_away, clock::ticks_in(LINGER));
         connection.backlog.set_patience(clock::ticks_in(PATIENCE));
+        let (_, more_room) = agreed.link.in_flight(|_| false);
         Self {
             link: agreed.link,
             connection,
@@ -134,6 +136,7 @@ impl State {
             driver: None,
             stand_in: StandIn::default(),
             room_is_awaited: false,
+            more_room,
             sleeps_until: Deadline::NEVER,
             unflushed: false,
             leadership,
@@ -250,7 +253,7 @@ impl State {
         while taken < ENTRIES_PER_TURN && self.connection.takes_entries() {
             match self.link.take() {
                 Ok(true) => self.dispatch()?,
-                Ok(false) if !self.link.ready()? => break,
+                Ok(false) if !self.link.has(Want::Data)? => break,
                 // A piece of a segment was mapped, which takes half a slice.
                 Ok(false) => mapped = true,
                 // Pending sends do not wait for the missing resource.
@@ -271,10 +274,10 @@ impl State {
             }
         }
         let found_nothing = taken == 0 && shortage.is_none();
-        if found_nothing && self.link.peer().closed && self.connection.takes_entries() {
+        if found_nothing && self.link.status().closed && self.connection.takes_entries() {
             return Err(CallError::PeerDied);
         }
-        if taken == 0 && self.link.is_unread() {
+        if taken == 0 && self.link.status().unread {
             self.link.drain()?;
         }
         let sent = self.send_what_waits()?;
@@ -293,7 +296,7 @@ impl State {
         // Control entries do not need new room, but the known room must be up to date before a
         // sleep for more.
         let waits = self.has_more_to_send();
-        let has_room = waits && self.link.has_new_room()?;
+        let has_room = waits && self.has_new_room()?;
         let mut sent = false;
         let backlog = &self.connection.backlog;
         if has_room || backlog.is_copying() || to_deadline(backlog.poll_timeout()).has_passed() {
@@ -303,6 +306,13 @@ impl State {
             self.due.append(&mut self.room_waiters);
         }
         Ok(self.send_controls()? | sent)
+    }
+
+    /// Returns true if the peer has made room, in its ring or in memory, since the last call.
+    pub(super) fn has_new_room(&mut self) -> Result<bool, LinkError> {
+        let has_room = self.link.has(self.more_room)?;
+        (_, self.more_room) = self.link.in_flight(|_| false);
+        Ok(has_room)
     }
 
     /// Sends the pending go-away, window and reset entries, and last entries of streams.
@@ -345,120 +355,10 @@ impl State {
     }
 
     /// Records, for tools, the number of open streams and of arrivals that were not accepted yet.
-    fn note_state(&mut self) {
+    pub(super) fn note_state(&mut self) {
         let (streams, arrivals) =
             (self.connection.streams.open_count(), self.connection.arrivals.len());
         self.link.meter().holds(streams, arrivals);
-    }
-
-    /// Ends an operation: its published entries reach the peer, through the driver if that is
-    /// awake. A sleeping driver is woken if something waits for room and room does not end its
-    /// sleep, or something waits no longer than a part of it.
-    #[inline]
-    pub(super) fn settle(&mut self) {
-        if self.connection.ending.has_begun() || !self.driver_is_awake || !self.discarded.is_empty()
-        {
-            self.settle_more();
-        }
-    }
-
-    #[inline(never)]
-    fn settle_more(&mut self) {
-        self.step_drain();
-        self.due.append(&mut self.discarded);
-        if self.is_ended() || self.driver_is_awake {
-            // The driver records the state in its next turn, or before it sleeps.
-            return;
-        }
-        self.note_state();
-        let outcome = self.send_controls().and_then(|_| self.flush());
-        match outcome.and_then(|()| self.step_end(false)) {
-            Ok(()) if self.needs_driver() => self.due.extend(self.driver.clone()),
-            Ok(()) => {}
-            Err(error) => self.finish(error),
-        }
-    }
-
-    /// Returns true if the sleep of the driver does not end in time.
-    fn needs_driver(&mut self) -> bool {
-        !self.sleeps_for_room() && self.awaits_room()
-            || to_deadline(self.connection.poll_timeout()) < self.sleeps_until
-    }
-
-    /// Returns true if more room ends the driver's sleep.
-    fn sleeps_for_room(&self) -> bool {
-        self.room_is_awaited && self.link.is_room_announced()
-    }
-
-    /// Returns true if an entry, a waiter or unwritten bytes wait for the peer to consume
-    /// something.
-    fn awaits_room(&mut self) -> bool {
-        self.has_more_to_send() || self.link.unwritten() > 0
-    }
-
-    /// Returns true if entries, or waiters that would send some, wait for room.
-    fn has_more_to_send(&mut self) -> bool {
-        !self.room_waiters.is_empty()
-            || !self.connection.backlog.is_empty()
-            || self.connection.next_transmit().is_some()
-    }
-
-    /// Announces that the driver is about to sleep. Returns the deadline of its sleep; `None` if
-    /// there is something to do.
-    pub(super) fn prepare_sleep(&mut self) -> Option<Deadline> {
-        let until = self.announce_sleep()?;
-        self.sleeps_until = until;
-        Some(until)
-    }
-
-    fn announce_sleep(&mut self) -> Option<Deadline> {
-        // Entries that another thread has published since the last turn are flushed by this driver.
-        if self.is_ended() || self.connection.backlog.is_copying() || self.unflushed {
-            return None;
-        }
-        // Changes by others since the last turn must be visible to tools for as long as the sleep.
-        self.note_state();
-        let timeout = to_deadline(self.connection.poll_timeout());
-        if !self.connection.takes_entries() {
-            // A thread that accepts an arrival, or replies, wakes the driver; until then the socket
-            // has nothing for it. A sleep for room cannot be announced, because the entries that
-            // have come would prevent it, so room is polled for.
-            self.driver_is_awake = false;
-            self.room_is_awaited = false;
-            let soon = self.awaits_room().then_some(RETRY);
-            return Some(timeout.min(Deadline::from(soon)));
-        }
-        match self.try_prepare_sleep() {
-            Ok(asleep) => {
-                self.driver_is_awake = !asleep;
-                // Unread bytes wait for descriptors, or for room for a segment.
-                let unread = self.link.is_unread().then_some(RETRY_AFTER);
-                asleep.then(|| timeout.min(Deadline::from(unread)))
-            }
-            Err(error) => {
-                self.finish(error.into());
-                None
-            }
-        }
-    }
-
-    fn try_prepare_sleep(&mut self) -> Result<bool, LinkError> {
-        // A turn's last write may have made room on a socket, which no event would report.
-        let has_room = self.link.carrier != Carrier::Shm && !self.link.is_backlogged();
-        if self.unflushed || has_room && self.has_more_to_send() {
-            return Ok(false);
-        }
-        self.room_is_awaited = self.awaits_room();
-        self.link.prepare_sleep(self.room_is_awaited)
-    }
-
-    /// Sets the waker to be woken when the driver is needed.
-    pub(super) fn set_driver(&mut self, waker: &Waker) {
-        match &mut self.driver {
-            Some(driver) => driver.clone_from(waker),
-            None => self.driver = Some(waker.clone()),
-        }
-        self.link.set_return_waker(waker);
     }
 
     /// Reads and validates the bytes on the socket that are not messages.
@@ -485,6 +385,7 @@ mod tests {
     use breezeway_os::WaitPolicy;
 
     use super::*;
+    use crate::carrier::Carrier;
     use crate::handshake;
     use crate::options::SessionOptions;
 

@@ -15,7 +15,7 @@ use rustix::net::{Shutdown, shutdown};
 use super::shared::Shared;
 use super::state::{State, Turn};
 use super::{Incoming, ServerSession};
-use crate::carrier::Notice;
+use crate::carrier::{Notice, Status};
 use crate::error::SessionError;
 use crate::unserved::Unserved;
 
@@ -24,9 +24,8 @@ pub(crate) struct WorkerDriver {
     session: ServerSession,
     /// Event of the socket that was not passed to the session yet.
     noticed: Option<Notice>,
-    /// True if the session has unwritten bytes, and if its peer is gone, as of the last turn.
-    has_unwritten: bool,
-    is_closed: bool,
+    /// Status of the session's link as of the last turn.
+    status: Status,
     /// Time of the end of a session that drains.
     end: Option<Deadline>,
     /// Number of calls and streams in progress when this closed the session.
@@ -37,10 +36,8 @@ impl WorkerDriver {
     /// Creates the driver of a session. If the session has no worker, the waiting threads take the
     /// turns, and this only holds the session.
     pub(crate) fn new(session: ServerSession) -> Self {
-        let shared = &session.handle.shared;
-        let (has_unwritten, is_closed) =
-            shared.with(|state| (state.link.unwritten() > 0, state.link.peer().closed));
-        Self { session, noticed: None, has_unwritten, is_closed, end: None, calls_cut: 0 }
+        let status = session.handle.shared.with(|state| state.link.status());
+        Self { session, noticed: None, status, end: None, calls_cut: 0 }
     }
 
     pub(crate) fn session(&self) -> &ServerSession {
@@ -108,13 +105,12 @@ impl WorkerDriver {
             }
             let has_arrivals = state.has_arrival();
             let shortage = if has_arrivals { None } else { state.shortage.take() };
-            let (unwritten, closed) = (state.link.unwritten() > 0, state.link.peer().closed);
-            (turn, has_arrivals, shortage, unwritten, closed)
+            (turn, has_arrivals, shortage, state.link.status())
         });
-        let Some((turn, has_arrivals, shortage, unwritten, closed)) = seen else {
+        let Some((turn, has_arrivals, shortage, status)) = seen else {
             return Ok((None, false));
         };
-        (self.noticed, self.has_unwritten, self.is_closed) = (None, unwritten, closed);
+        (self.noticed, self.status) = (None, status);
         self.calls_cut = calls_cut;
         match (turn, shortage) {
             (Turn::Short, Some(error)) => Err(SessionError::Shortage(error)),
@@ -139,14 +135,14 @@ impl WorkerDriver {
         if self.noticed.is_some() {
             return None;
         }
-        let (had_unwritten, drains) = (self.has_unwritten, self.end.is_some());
+        let (had_unwritten, drains) = (self.has_unwritten(), self.end.is_some());
         let until = self.shared().try_with(|state| {
             // The socket is watched for room as of the last turn. A thread may have sent since, and
             // have woken no worker if the last sleep was for room.
             let may_sleep = state.turn() == Turn::Idle
                 && !state.has_arrival()
                 && !(drains && state.connection.ending.has_drained())
-                && (state.link.unwritten() > 0) == had_unwritten;
+                && (state.link.status().unwritten > 0) == had_unwritten;
             let until = may_sleep.then(|| state.prepare_sleep());
             state.driver_is_awake = false;
             until.flatten()
@@ -159,13 +155,13 @@ impl WorkerDriver {
     pub(crate) fn read_socket(&self) -> bool {
         let drained = self.shared().try_with(|state| {
             state.read_socket();
-            !state.link.is_unread()
+            !state.link.status().unread
         });
         drained.unwrap_or(false)
     }
 
     pub(crate) fn has_unwritten(&self) -> bool {
-        self.has_unwritten
+        self.status.unwritten > 0
     }
 
     /// Serves the requests that the client has committed, until `end` at most, and then closes the
@@ -183,7 +179,7 @@ impl WorkerDriver {
 
     /// Returns true if the client is gone.
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed
+        self.status.closed
     }
 
     /// Returns true if the client last waited on the CPU that this thread runs on.
@@ -291,7 +287,7 @@ mod tests {
     fn fill(driver: &WorkerDriver, stream: &mut Stream) -> usize {
         let is_full = |_: &usize| {
             stream.sender().send_until(&MESSAGE, Instant::now() + PATIENCE).unwrap();
-            driver.shared().with(|state| state.link.unwritten() > 0)
+            driver.shared().with(|state| state.link.status().unwritten > 0)
         };
         (1..1000).find(is_full).expect("the socket takes everything")
     }

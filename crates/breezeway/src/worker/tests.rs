@@ -10,10 +10,12 @@ use breezeway_adversary::native::layout::{control, flag, kind};
 use breezeway_adversary::native::{Entry, Peer, Terms, frame};
 use breezeway_adversary::{Connection, Shared, socket};
 
-use breezeway_os::segment;
+use breezeway_os::{WaitPolicy, segment};
 
+use super::waiting::ROUNDS_PER_TICK;
 use super::*;
 use crate::call::{Call, Handled};
+use crate::carrier::Notice;
 use crate::options::SessionOptions;
 use crate::served::ExclusiveServerSession;
 

@@ -22,7 +22,7 @@ const MAX_UNWRITTEN: usize = 64 * 1024;
 impl SocketLink {
     /// Reserves space for a message of `len` bytes.
     pub(crate) fn reserve(&mut self, len: usize) -> Result<(), SendError> {
-        self.abandon();
+        self.truncate(0);
         if !self.origin.is_here() {
             return Err(SocketError::Forked.into());
         }
@@ -47,17 +47,13 @@ impl SocketLink {
         Filling::private(received, self.space.as_deref_mut().unwrap_or_default())
     }
 
-    /// Keeps the first `len` bytes of the reserved space, if there are more.
+    /// Keeps the first `len` bytes of the reserved space, if there are more; 0 also gives its
+    /// memory back.
     pub(crate) fn truncate(&mut self, len: usize) {
-        if let Some(space) = &mut self.space {
-            space.truncate(len);
-        }
-    }
-
-    /// Gives reserved space back.
-    pub(crate) fn abandon(&mut self) {
-        if let Some(space) = self.space.take() {
-            self.unsent.give_back(space);
+        match &mut self.space {
+            Some(space) if len == 0 => self.unsent.give_back(std::mem::take(space)),
+            Some(space) => space.truncate(len),
+            None => {}
         }
     }
 
@@ -162,12 +158,14 @@ impl SocketLink {
     }
 
     /// Returns true if so much is unwritten that nothing should be added.
-    pub(crate) fn is_backlogged(&self) -> bool {
+    #[inline(always)]
+    pub(super) fn is_backlogged(&self) -> bool {
         self.unsent.len() >= MAX_UNWRITTEN
     }
 
     /// Returns the number of bytes that are still to be written; those within TLS count as one.
-    pub(crate) fn unwritten(&self) -> usize {
+    #[inline(always)]
+    pub(super) fn unwritten(&self) -> usize {
         self.unsent.len() + usize::from(self.socket.has_unwritten())
     }
 

@@ -11,7 +11,7 @@ use breezeway_shm::statistics::Description;
 
 use super::send_buffer::LARGE;
 use super::*;
-use crate::carrier::{LinkError, Notice};
+use crate::carrier::{Body, LinkError, Notice};
 
 const CAP: usize = 1 << 20;
 
@@ -89,4 +89,15 @@ fn shortage_beside_a_current_message_takes_no_patience() {
     assert!(link.take().unwrap());
     assert!(matches!(link.lacks_memory(no_memory()), Err(LinkError::Shortage(_))));
     assert_eq!(link.short_until, None);
+}
+
+#[test]
+fn space_truncated_to_nothing_gives_memory_back_and_is_sent() {
+    let (mut link, _peer) = impatient();
+    link.reserve(CAP).unwrap();
+    link.truncate(0);
+    assert!(link.unsent.spare().capacity() >= CAP);
+    let head = Head { kind: Kind::Message, flags: Flags::FIN, stream: 1, tag: 2, time: 0 };
+    link.send(head, Body::Space).unwrap();
+    assert_eq!(link.unsent.len(), frame::HEADER_LEN);
 }

@@ -8,7 +8,7 @@ use breezeway_shm::statistics::{Field, WaitsFor};
 use rustix::event::PollFlags;
 
 use super::SocketLink;
-use crate::carrier::{LinkError, Notice, PeerState};
+use crate::carrier::{LinkError, Notice, Status};
 
 impl SocketLink {
     /// Returns the socket. Only the link reads or writes it.
@@ -16,11 +16,19 @@ impl SocketLink {
         self.socket.as_fd()
     }
 
-    /// Returns the state of the peer: closed once its end of file was seen, and gone after a
+    /// Returns the status: the peer is closed once its end of file was seen, and gone after a
     /// hang-up or a failed write too.
-    pub(crate) fn peer(&self) -> PeerState {
-        let gone = self.closed || self.gone || self.write_closed;
-        PeerState { closed: self.closed, gone, reads: !self.write_closed }
+    #[inline(always)]
+    pub(crate) fn status(&self) -> Status {
+        Status {
+            closed: self.closed,
+            gone: self.closed || self.gone || self.write_closed,
+            reads: !self.write_closed,
+            unread: false,
+            unwritten: self.unwritten(),
+            backlogged: self.is_backlogged(),
+            announces_room: true,
+        }
     }
 
     /// Takes note of the begin of a turn, or of an event of the socket.

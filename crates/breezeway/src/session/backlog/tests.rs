@@ -15,6 +15,7 @@ use breezeway_proto::{ErrorCode, Head, Time};
 
 use crate::carrier::Carrier;
 use crate::error::CallError;
+use crate::link::OwnedBody;
 use crate::message::Message;
 use crate::options::SessionOptions;
 use crate::session::ending::tests::{pair, start};
@@ -168,7 +169,7 @@ fn with_large_message() -> (Session, ServerSession, Message) {
 
 /// Keeps a copy of the received message, to be made in turns.
 fn keep_copy(state: &mut State, message: &mut Message, until: Deadline) {
-    let body = state.link.in_pieces(message).unwrap();
+    let body = OwnedBody::in_pieces(Carrier::Shm, message).unwrap();
     state.has_driver = true;
     state.keep(head(), body, Lack::Copy, until);
 }

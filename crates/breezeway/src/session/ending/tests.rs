@@ -438,7 +438,7 @@ fn client_that_takes_no_replies_ends_its_session() {
                 channel.handle.shared.with(|state| {
                     let flags = Flags::OPEN.with(Flags::FIN);
                     let head = Head { kind: Kind::Message, flags, stream: number, tag: 0, time: 0 };
-                    state.link.has_new_room().unwrap();
+                    state.has_new_room().unwrap();
                     if state.link.send(head, Body::Bytes(&[7; 100])).is_ok() {
                         (number, state.unflushed) = (number + 2, true);
                     }
