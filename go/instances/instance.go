@@ -4,9 +4,9 @@
 //
 //	instance, err := instances.Here("users-1", "shm:/run/users.sock,tcp:10.0.0.7:7000")
 //
-// The record of an instance is that of breezeway-rpc in Rust (docs/rpc.md), so that servers and
-// clients of both languages find each other. The module breezewayetcd keeps records in etcd, and
-// breezewaykitex calls instances.
+// The record of an instance is that of breezeway-rpc in Rust (docs/instances.md), so that servers
+// and clients of both languages find each other. The module breezewayetcd keeps records in etcd,
+// and breezewaykitex calls instances.
 package instances
 
 import (

@@ -1,4 +1,4 @@
-//! The record of an instance: a JSON object, as in docs/rpc.md.
+//! The record of an instance: a JSON object, as in docs/instances.md.
 
 use breezeway_rpc::ThriftFraming;
 use breezeway_rpc::instances::Instance;
