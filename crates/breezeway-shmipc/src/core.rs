@@ -2,7 +2,10 @@
 
 mod closing;
 mod memory;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod publishing;
+pub(crate) mod receiver;
 mod sending;
 
 use std::collections::VecDeque;
@@ -15,6 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
+use self::receiver::Receiver;
 use crate::counters::Counters;
 use crate::error::SessionEnd;
 use crate::file_claim::FileClaim;
@@ -26,7 +30,6 @@ use crate::options::SessionOptions;
 use crate::outgoing::Outgoing;
 use crate::pool::Pool;
 use crate::queue::Producer;
-use crate::receiver::Receiver;
 use crate::region::Region;
 use crate::regions::SessionFiles;
 use crate::restart::Restart;
@@ -106,7 +109,7 @@ pub(crate) struct Core {
     pub(crate) polls: AtomicU64,
     pub(crate) counters: Counters,
     #[cfg(feature = "metrics")]
-    pub(crate) recorded: crate::metrics::Recorded,
+    pub(crate) recorded: metrics::Recorded,
     created: Mutex<Option<SessionFiles>>,
     end: OnceLock<SessionEnd>,
     /// Claims of files: given up after the regions, which are declared before.
@@ -152,7 +155,7 @@ impl Core {
             polls: AtomicU64::new(0),
             counters: Counters::default(),
             #[cfg(feature = "metrics")]
-            recorded: crate::metrics::Recorded::default(),
+            recorded: metrics::Recorded::default(),
             created: Mutex::new(parts.created),
             end: OnceLock::new(),
             claims: parts.claims,

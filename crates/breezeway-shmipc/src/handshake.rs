@@ -12,13 +12,13 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, getsockname, send};
 
 use crate::core::Parts;
+use crate::core::receiver::Receiver;
 use crate::error::HandshakeError;
 use crate::file_claim::{FileClaim, ProcessIdentity};
 use crate::named_file::{FileName, NamedFile, open_named};
 use crate::options::{ClientOptions, Memory, ServerOptions};
 use crate::pool::Pool;
 use crate::queue::{Consumer, Producer};
-use crate::receiver::Receiver;
 use crate::regions::{ForeignRegions, OwnRegions};
 use crate::table::Role;
 use crate::violation::Violation;

@@ -143,8 +143,6 @@ cfg_if::cfg_if! {
         mod lock;
         mod log_limit;
         mod message;
-        #[cfg(feature = "metrics")]
-        mod metrics;
         mod named_file;
         mod options;
         mod outgoing;
@@ -152,10 +150,10 @@ cfg_if::cfg_if! {
         mod pauses;
         mod pool;
         mod reader;
-        mod receiver;
         mod regions;
         mod restart;
         mod server;
+        mod serving;
         mod session;
         #[cfg(test)]
         mod slow_descriptor;

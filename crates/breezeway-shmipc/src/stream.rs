@@ -11,7 +11,6 @@ use crate::error::StreamError;
 use crate::handle::Handle;
 use crate::interrupter::Interrupter;
 use crate::reader::{Peeked, Reader};
-use crate::session::Session;
 use crate::stream_state::StreamState;
 use crate::writer::{Reserved, Writer};
 
@@ -49,13 +48,6 @@ impl Stream {
     /// Returns its number in the session.
     pub fn id(&self) -> u32 {
         self.reader.id()
-    }
-
-    /// Returns its session. A kept stream of a session that was
-    /// [replaced](crate::Session::is_replaced) still works for a while, and one of a session that
-    /// has [ended](crate::Session::ended) does not: open another one at the client.
-    pub fn session(&self) -> Session {
-        Session { core: Arc::clone(self.reader.core()) }
     }
 
     /// Splits it into halves that two threads can use at the same time. The stream is closed when
@@ -163,7 +155,6 @@ impl Stream {
         Self { reader, writer }
     }
 
-    #[cfg(feature = "tokio")]
     pub(crate) fn core(&self) -> &Arc<Core> {
         self.reader.core()
     }

@@ -23,10 +23,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::RecvFlags;
 
 use crate::core::Core;
+use crate::core::receiver::Receiver;
 use crate::error::{SessionEnd, StreamError};
 use crate::lock::try_lock;
 use crate::pauses::Pauses;
-use crate::receiver::Receiver;
 
 /// Polls between two readings of the clock.
 const POLLS_PER_TICK: u32 = 64;

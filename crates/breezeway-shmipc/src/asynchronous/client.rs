@@ -8,13 +8,14 @@ use tokio::sync::oneshot;
 
 use super::Stream;
 use crate::address::Address;
+use crate::client;
 use crate::error::ConnectError;
 use crate::options::ClientOptions;
 
 /// Opens streams to the server at an address like [`crate::Client`], for tasks.
 #[derive(Clone, Debug)]
 pub struct Client {
-    client: Arc<crate::Client>,
+    client: Arc<client::Client>,
 }
 
 impl Client {
@@ -25,7 +26,7 @@ impl Client {
         let connecting = {
             let address = address.clone();
             // The receiver is gone if the caller gave up.
-            move || drop(sender.send(crate::Client::connect(&address, options)))
+            move || drop(sender.send(client::Client::connect(&address, options)))
         };
         // Without this, tokio would panic if it could not start a thread.
         shortage::spawn("shmipc-connect", connecting).map_err(failed)?;
@@ -34,7 +35,7 @@ impl Client {
     }
 
     /// Returns the blocking client, for methods that do not wait.
-    pub fn get(&self) -> &crate::Client {
+    pub fn get(&self) -> &client::Client {
         &self.client
     }
 

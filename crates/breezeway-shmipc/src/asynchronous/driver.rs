@@ -15,9 +15,9 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::core::Core;
+use crate::core::receiver::Receiver;
 use crate::lock::{lock, try_lock};
 use crate::pauses::Pauses;
-use crate::receiver::Receiver;
 
 /// Minimum number of the runtime's turns in which the driver polls before it sleeps: other tasks
 /// run in between, and replies to their messages may arrive by then.

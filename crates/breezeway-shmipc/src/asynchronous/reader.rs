@@ -10,20 +10,21 @@ use tokio::io::{AsyncRead, ReadBuf};
 use super::Session;
 use crate::error::StreamError;
 use crate::reader::Peeked;
+use crate::{reader, session};
 
 /// The receiving half of a stream, the awaited form of [`crate::Reader`].
 pub struct Reader {
-    reader: crate::Reader,
+    reader: reader::Reader,
 }
 
 impl Reader {
     /// Wraps a reader of a session with a driver.
-    pub(super) fn new(reader: crate::Reader) -> Self {
+    pub(super) fn new(reader: reader::Reader) -> Self {
         Self { reader }
     }
 
     /// Returns the blocking half.
-    pub(super) fn into_blocking(self) -> crate::Reader {
+    pub(super) fn into_blocking(self) -> reader::Reader {
         self.reader
     }
 
@@ -34,7 +35,7 @@ impl Reader {
 
     /// Returns the stream's session, also for its counters.
     pub fn session(&self) -> Session {
-        Session::driven(crate::Session { core: self.reader.core().clone() })
+        Session::driven(session::Session { core: self.reader.core().clone() })
     }
 
     /// Waits for bytes and returns them in place; `None` at the end of the stream. See

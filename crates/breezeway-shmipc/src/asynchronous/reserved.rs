@@ -7,12 +7,13 @@ use std::task::Poll;
 use super::writer::wait_for_room;
 use crate::error::StreamError;
 use crate::options::WhenFull;
+use crate::writer;
 
 /// Space for a message, with the methods of [`crate::Reserved`] to fill it; a task commits it.
-pub struct Reserved<'a>(crate::Reserved<'a>);
+pub struct Reserved<'a>(writer::Reserved<'a>);
 
 impl<'a> Reserved<'a> {
-    pub(super) fn new(reserved: crate::Reserved<'a>) -> Self {
+    pub(super) fn new(reserved: writer::Reserved<'a>) -> Self {
         Self(reserved)
     }
 
@@ -42,7 +43,7 @@ impl<'a> Reserved<'a> {
 }
 
 impl<'a> Deref for Reserved<'a> {
-    type Target = crate::Reserved<'a>;
+    type Target = writer::Reserved<'a>;
 
     fn deref(&self) -> &Self::Target {
         &self.0

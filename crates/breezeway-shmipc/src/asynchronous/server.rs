@@ -5,16 +5,17 @@ use crate::address::Address;
 use crate::error::ServeError;
 use crate::log_limit::warn_limited;
 use crate::options::ServerOptions;
+use crate::server;
 
 /// Accepts shmipc clients at an address, the awaited form of [`crate::Server`].
 pub struct Server {
-    server: crate::Server,
+    server: server::Server,
 }
 
 impl Server {
     /// Listens at `address`. Accepting and handshakes run on threads of their own.
     pub fn bind(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
-        Ok(Self { server: crate::Server::bind(address, options)? })
+        Ok(Self { server: server::Server::bind(address, options)? })
     }
 
     /// Waits for the next session; `None` when the server was stopped.
@@ -29,7 +30,7 @@ impl Server {
     }
 
     /// Returns the blocking server, for methods that do not wait.
-    pub fn get(&self) -> &crate::Server {
+    pub fn get(&self) -> &server::Server {
         &self.server
     }
 }

@@ -4,22 +4,23 @@ use std::task::Poll;
 
 use super::{Stream, driver};
 use crate::error::{SessionEnd, StreamError};
+use crate::session;
 
 /// One connection between two processes, the awaited form of [`crate::Session`].
 #[derive(Clone)]
 pub struct Session {
-    session: crate::Session,
+    session: session::Session,
 }
 
 impl Session {
     /// Wraps a session, with a driver in the current runtime.
-    pub fn new(session: crate::Session) -> Result<Self, StreamError> {
+    pub fn new(session: session::Session) -> Result<Self, StreamError> {
         driver::ensure(&session.core).map_err(SessionEnd::from)?;
         Ok(Self { session })
     }
 
     /// Wraps a session that has a driver.
-    pub(super) fn driven(session: crate::Session) -> Self {
+    pub(super) fn driven(session: session::Session) -> Self {
         Self { session }
     }
 
@@ -38,7 +39,7 @@ impl Session {
     }
 
     /// Returns the blocking session, for methods that do not wait.
-    pub fn get(&self) -> &crate::Session {
+    pub fn get(&self) -> &session::Session {
         &self.session
     }
 }

@@ -13,6 +13,7 @@ use super::writer::Writer;
 use super::{Session, driver};
 use crate::error::{SessionEnd, StreamError};
 use crate::reader::Peeked;
+use crate::stream;
 
 /// A bidirectional stream of bytes, the awaited form of [`crate::Stream`]. Dropping a future of its
 /// methods loses nothing.
@@ -44,15 +45,15 @@ pub struct Stream {
 
 impl Stream {
     /// Wraps a stream, with a driver in the current runtime.
-    pub fn new(stream: crate::Stream) -> Result<Self, StreamError> {
+    pub fn new(stream: stream::Stream) -> Result<Self, StreamError> {
         driver::ensure(stream.core()).map_err(SessionEnd::from)?;
         let (reader, writer) = stream.split();
         Ok(Self { reader: Reader::new(reader), writer: Writer::new(writer) })
     }
 
     /// Returns the blocking stream.
-    pub(super) fn into_blocking(self) -> crate::Stream {
-        crate::Stream::join(self.reader.into_blocking(), self.writer.into_blocking())
+    pub(super) fn into_blocking(self) -> stream::Stream {
+        stream::Stream::join(self.reader.into_blocking(), self.writer.into_blocking())
     }
 
     /// Returns its number in the session.

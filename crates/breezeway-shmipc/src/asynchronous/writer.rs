@@ -16,10 +16,11 @@ use crate::error::StreamError;
 use crate::lock::lock;
 use crate::options::{WhenExhausted, WhenFull};
 use crate::writer::{NoRoom, Space};
+use crate::{session, writer};
 
 /// The sending half of a stream, the awaited form of [`crate::Writer`].
 pub struct Writer {
-    writer: crate::Writer,
+    writer: writer::Writer,
     /// Deadline of the wait for memory, if there was none to send.
     patience: Option<Deadline>,
     /// True if the present send has waited for room.
@@ -28,12 +29,12 @@ pub struct Writer {
 
 impl Writer {
     /// Wraps a writer of a session with a driver.
-    pub(super) fn new(writer: crate::Writer) -> Self {
+    pub(super) fn new(writer: writer::Writer) -> Self {
         Self { writer, patience: None, has_waited: false }
     }
 
     /// Returns the blocking half.
-    pub(super) fn into_blocking(self) -> crate::Writer {
+    pub(super) fn into_blocking(self) -> writer::Writer {
         self.writer
     }
 
@@ -44,7 +45,7 @@ impl Writer {
 
     /// Returns the stream's session, also for its counters.
     pub fn session(&self) -> Session {
-        Session::driven(crate::Session { core: Arc::clone(self.writer.core()) })
+        Session::driven(session::Session { core: Arc::clone(self.writer.core()) })
     }
 
     /// Sends all of `bytes`, in parts if they are many.
@@ -76,7 +77,7 @@ impl Writer {
     ) -> Poll<Result<Space, StreamError>> {
         let space = match self.writer.try_space(len)? {
             Some(space) => Some(space),
-            None if self.exhausted(len)? => Some(crate::Writer::private_space(len)),
+            None if self.exhausted(len)? => Some(writer::Writer::private_space(len)),
             None => None,
         };
         match space {
@@ -189,7 +190,7 @@ mod tests {
     use std::task::{Wake, Waker};
 
     use super::*;
-    use crate::{ClientOptions, ServerOptions, SessionOptions, Trust};
+    use crate::options::{ClientOptions, ServerOptions, SessionOptions, Trust};
 
     struct Task;
 
@@ -202,7 +203,7 @@ mod tests {
         let session = SessionOptions::new().when_exhausted(WhenExhausted::Wait);
         let options = ClientOptions::new(Trust::SameUser).buffer_size(1 << 20).session(session);
         let server = ServerOptions::new(Trust::SameUser);
-        let (client, _server) = crate::Session::pair(&options, &server).unwrap();
+        let (client, _server) = session::Session::pair(&options, &server).unwrap();
         let mut stream = super::super::Stream::new(client.open().unwrap()).unwrap();
         let (_, writer) = stream.halves();
         let tasks = [Waker::from(Arc::new(Task)), Waker::from(Arc::new(Task))];

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use metrics::{counter, gauge, histogram};
 
-use crate::core::Core;
+use super::Core;
 use crate::counters::SessionCounters;
 use crate::lock::lock;
 use crate::table::Role;
