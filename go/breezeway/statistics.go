@@ -8,7 +8,7 @@ import (
 )
 
 // A Statistic is a sum over this process's sessions of one role, or the number of clients that were
-// refused for one reason. Names are those of the Rust crates (docs/watching.md). Statistics whose
+// refused for one reason. Names are those of the Rust crates (docs/metrics.md). Statistics whose
 // names end with _total only grow.
 type Statistic struct {
 	Name   string

@@ -1,5 +1,5 @@
 // Package metrics publishes the statistics of Breezeway's sessions in this process, under the names
-// that the Rust crates use (docs/watching.md): for expvar, and as text for Prometheus.
+// that the Rust crates use (docs/metrics.md): for expvar, and as text for Prometheus.
 //
 // It records nothing. Sessions keep their sums in any case, and each request reads them.
 package metrics

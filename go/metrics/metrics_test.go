@@ -115,7 +115,7 @@ func TestPollingCountersArePublished(t *testing.T) {
 }
 
 func TestEveryNameIsOneOfThePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/watching.md")
+	page, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestEveryNameIsOneOfThePage(t *testing.T) {
 	}
 	for _, name := range names {
 		if !strings.Contains(string(page), "| `"+name[1]+"` | "+name[2]+" |") {
-			t.Errorf("%s, a %s, is not in docs/watching.md", name[1], name[2])
+			t.Errorf("%s, a %s, is not in docs/metrics.md", name[1], name[2])
 		}
 	}
 }

@@ -2,7 +2,8 @@
 //!
 //! A `.thrift` file becomes Rust that reads as if written by hand: per struct an owned type, a view
 //! that reads a message in place, and a writer that fills a message in the memory it is sent from.
-//! `docs/idl.md` describes the Rust for each construct, and the IDL that is refused.
+//! `docs/idl.md` describes the Rust for each construct, `docs/idl-reference.md` the IDL that is
+//! refused.
 //!
 //! In a build script:
 //!

@@ -6,7 +6,7 @@
 //!
 //! All names begin with `breezeway_`; the label `role` names the end of the session: `client`,
 //! `server`, or `worker` for a thread that serves sessions. [`describe`] gives a recorder the unit
-//! and meaning of each; `docs/watching.md` has the list.
+//! and meaning of each; `docs/metrics.md` has the list.
 
 use breezeway_shm::statistics::{Field, Role, Sums, sums_of_this_process};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};

@@ -9,7 +9,7 @@ use breezeway::{Address, ExclusiveSession};
 
 use crate::programs::Server;
 
-const PAGE: &str = include_str!("../../../docs/watching.md");
+const PAGE: &str = include_str!("../../../docs/metrics.md");
 const DASHBOARD: &str = include_str!("../../metrics/grafana.json");
 
 /// Time limit of each step.
