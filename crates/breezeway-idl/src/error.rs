@@ -69,6 +69,23 @@ pub enum Error {
     /// A method of Go that streams takes no struct.
     #[error("'{0}' streams: for Go its argument is a struct")]
     GoStreamsNoStruct(String),
+    /// Two files of one package of Go define one name.
+    #[error(
+        "{first} and {second} both define '{name}' in the Go package '{package}'; give one of \
+         them another `namespace go`",
+        first = first.display(),
+        second = second.display()
+    )]
+    GoNameOfTwoFiles {
+        /// The name.
+        name: String,
+        /// The package, as a namespace.
+        package: String,
+        /// One of the files.
+        first: PathBuf,
+        /// The other one.
+        second: PathBuf,
+    },
     /// Packages of Go would import each other.
     #[error("packages of Go would import each other, which Go refuses: {0}")]
     GoImportCycle(String),

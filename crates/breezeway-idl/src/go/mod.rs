@@ -41,6 +41,7 @@ pub struct GoFile {
 pub(crate) fn generate(schema: &Schema, root: &str) -> Result<Vec<GoFile>, Error> {
     check_streams(schema)?;
     check_requests(schema)?;
+    check_names(schema)?;
     let naming = Naming::new(schema);
     let (mut files, mut imports) = (Vec::new(), HashMap::<String, Vec<String>>::new());
     for file in 0..schema.files.len() {
@@ -72,6 +73,24 @@ fn check_requests(schema: &Schema) -> Result<(), Error> {
                 let name = format!("{}.{}", definition.name, method.name);
                 return Err(Error::GoStreamsNoStruct(name));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses files of one package that define one name: its number would depend on the files' order.
+fn check_names(schema: &Schema) -> Result<(), Error> {
+    let mut known = HashMap::new();
+    for id in schema.ids().filter(|id| schema.files[id.file].external.is_none()) {
+        let (file, name) = (&schema.files[id.file], &schema.definition(id).name);
+        let first = *known.entry((&file.go_package, names::exported(name))).or_insert(id.file);
+        if first != id.file {
+            return Err(Error::GoNameOfTwoFiles {
+                name: name.clone(),
+                package: file.go_package.join("."),
+                first: schema.files[first].path.clone(),
+                second: file.path.clone(),
+            });
         }
     }
     Ok(())

@@ -98,18 +98,24 @@ fn codec(text: &mut Text, context: &Context<'_>, name: &str, shown: &str, fields
     read::write(text, context, name, shown, fields);
 }
 
-/// Writes the getters of fields that are pointers only because they may be absent.
+/// Writes a getter of each field, as Kitex's code has.
 fn getters(text: &mut Text, context: &Context<'_>, name: &str, fields: &Fields<'_>) {
-    for named in fields.all.iter().filter(|named| is_pointer(named.field, named.is_optional())) {
+    for named in &fields.all {
         let (go, getter) = (&named.go, &named.getter);
+        let is_pointer = is_pointer(named.field, named.is_optional());
         let ty = context.ty(&named.field.ty);
+        let preset = named.preset().filter(|_| named.is_optional());
         text.blank();
-        text.line(&format!("// {getter} returns {go}, or its default if it is absent."));
+        let (default, present) = match is_pointer || preset.is_some() {
+            true => (", or its default if it is absent", format!("p != nil && p.{go} != nil")),
+            false => ("", "p != nil".to_owned()),
+        };
+        text.line(&format!("// {getter} returns {go}{default}."));
         text.block(&format!("func (p *{name}) {getter}() (v {ty}) {{"), |text| {
-            text.block(&format!("if p != nil && p.{go} != nil {{"), |text| {
-                text.line(&format!("return *p.{go}"));
+            text.block(&format!("if {present} {{"), |text| {
+                text.line(&format!("return {}p.{go}", if is_pointer { "*" } else { "" }));
             });
-            match named.preset() {
+            match preset {
                 Some(preset) => {
                     let preset = value::of_type(context, &named.field.ty, preset);
                     text.line(&format!("return {preset}"));

@@ -74,3 +74,51 @@ fn exceptions_show_values_and_no_pointers() {
     let line = "return thrift.ErrorText(\"X\", \"code\", p.Code, \"why\", p.GetWhy())";
     assert_has(&generated(idl, "", None), &[line]);
 }
+
+#[test]
+fn getters_are_those_of_kitex() {
+    let idl = "struct Base {}
+        struct A { 1: i64 id, 2: optional string name = 'new', 3: optional Base base,
+            4: optional list<i32> list = [1], 5: list<string> names }";
+    let lines = [
+        "func (p *A) GetID() (v int64) {\n\tif p != nil {\n\t\treturn p.ID\n\t}\n\treturn v\n}",
+        "if p != nil && p.Name != nil {\n\t\treturn *p.Name\n\t}\n\treturn \"new\"\n}",
+        "func (p *A) GetBase() (v *Base) {\n\tif p != nil {\n\t\treturn p.Base\n",
+        "if p != nil && p.List != nil {\n\t\treturn p.List\n\t}\n\treturn []int32{1}\n}",
+        "func (p *A) GetNames() (v []string) {",
+    ];
+    assert_has(&generated(idl, "", None), &lines);
+}
+
+/// Returns the Go files of `a/user.thrift` and `b/user.thrift`, which another file includes.
+fn twins(a: &str, b: &str) -> Result<Vec<breezeway_idl::GoFile>, String> {
+    let dir = tempfile::tempdir().unwrap();
+    for (folder, text) in [("a", a), ("b", b)] {
+        fs::create_dir(dir.path().join(folder)).unwrap();
+        fs::write(dir.path().join(folder).join("user.thrift"), text).unwrap();
+    }
+    let file = dir.path().join("file.thrift");
+    fs::write(&file, "include 'a/user.thrift'\ninclude 'b/user.thrift'").unwrap();
+    let schema = Builder::new().read(&[&file]).unwrap();
+    breezeway_idl::generate_go(&schema, "example.com/gen").map_err(|error| error.to_string())
+}
+
+#[test]
+fn name_of_two_files_of_one_package_is_an_error() {
+    let error = twins("struct User {}", "struct user {}").unwrap_err();
+    assert!(
+        error.contains("a/user.thrift and ")
+            && error.ends_with(
+                "b/user.thrift both define 'user' in the Go package 'user'; give one of them \
+                 another `namespace go`"
+            ),
+        "{error}"
+    );
+}
+
+#[test]
+fn files_of_one_stem_have_packages_by_their_namespaces() {
+    let files = twins("namespace go acme.a\nstruct User {}", "struct User {}").unwrap();
+    let paths: Vec<_> = files.iter().map(|file| file.path.to_str().unwrap()).collect();
+    assert_eq!(paths, ["acme/a/user.go", "user/user.go", "file/file.go"]);
+}

@@ -55,6 +55,22 @@ func NewItem() *Item {
 	return p
 }
 
+// GetID returns ID.
+func (p *Item) GetID() (v int32) {
+	if p != nil {
+		return p.ID
+	}
+	return v
+}
+
+// GetName returns Name.
+func (p *Item) GetName() (v string) {
+	if p != nil {
+		return p.Name
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *Item) InitDefault() {
 	*p = Item{}
@@ -123,6 +139,14 @@ func NewWeight() *Weight {
 	p := new(Weight)
 	p.InitDefault()
 	return p
+}
+
+// GetKilograms returns Kilograms.
+func (p *Weight) GetKilograms() (v float64) {
+	if p != nil {
+		return p.Kilograms
+	}
+	return v
 }
 
 // InitDefault gives each field its default.
@@ -201,6 +225,118 @@ func NewLists() *Lists {
 	p := new(Lists)
 	p.InitDefault()
 	return p
+}
+
+// GetBools returns Bools.
+func (p *Lists) GetBools() (v []bool) {
+	if p != nil {
+		return p.Bools
+	}
+	return v
+}
+
+// GetBytes returns Bytes.
+func (p *Lists) GetBytes() (v []int8) {
+	if p != nil {
+		return p.Bytes
+	}
+	return v
+}
+
+// GetShorts returns Shorts.
+func (p *Lists) GetShorts() (v []int16) {
+	if p != nil {
+		return p.Shorts
+	}
+	return v
+}
+
+// GetInts returns Ints.
+func (p *Lists) GetInts() (v []int32) {
+	if p != nil {
+		return p.Ints
+	}
+	return v
+}
+
+// GetLongs returns Longs.
+func (p *Lists) GetLongs() (v []int64) {
+	if p != nil {
+		return p.Longs
+	}
+	return v
+}
+
+// GetDoubles returns Doubles.
+func (p *Lists) GetDoubles() (v []float64) {
+	if p != nil {
+		return p.Doubles
+	}
+	return v
+}
+
+// GetStrings returns Strings.
+func (p *Lists) GetStrings() (v []string) {
+	if p != nil {
+		return p.Strings
+	}
+	return v
+}
+
+// GetBinaries returns Binaries.
+func (p *Lists) GetBinaries() (v [][]byte) {
+	if p != nil {
+		return p.Binaries
+	}
+	return v
+}
+
+// GetUuids returns Uuids.
+func (p *Lists) GetUuids() (v []thrift.UUID) {
+	if p != nil {
+		return p.Uuids
+	}
+	return v
+}
+
+// GetColours returns Colours.
+func (p *Lists) GetColours() (v []Colour) {
+	if p != nil {
+		return p.Colours
+	}
+	return v
+}
+
+// GetItems returns Items.
+func (p *Lists) GetItems() (v []*Item) {
+	if p != nil {
+		return p.Items
+	}
+	return v
+}
+
+// GetNested returns Nested.
+func (p *Lists) GetNested() (v [][]int32) {
+	if p != nil {
+		return p.Nested
+	}
+	return v
+}
+
+// GetSets returns Sets.
+func (p *Lists) GetSets() (v [][]string) {
+	if p != nil {
+		return p.Sets
+	}
+	return v
+}
+
+// GetMaps returns Maps.
+func (p *Lists) GetMaps() (v []map[string]int32) {
+	if p != nil {
+		return p.Maps
+	}
+	return v
 }
 
 // InitDefault gives each field its default.
@@ -484,6 +620,118 @@ func NewSets() *Sets {
 	return p
 }
 
+// GetBools returns Bools.
+func (p *Sets) GetBools() (v []bool) {
+	if p != nil {
+		return p.Bools
+	}
+	return v
+}
+
+// GetBytes returns Bytes.
+func (p *Sets) GetBytes() (v []int8) {
+	if p != nil {
+		return p.Bytes
+	}
+	return v
+}
+
+// GetShorts returns Shorts.
+func (p *Sets) GetShorts() (v []int16) {
+	if p != nil {
+		return p.Shorts
+	}
+	return v
+}
+
+// GetInts returns Ints.
+func (p *Sets) GetInts() (v []int32) {
+	if p != nil {
+		return p.Ints
+	}
+	return v
+}
+
+// GetLongs returns Longs.
+func (p *Sets) GetLongs() (v []int64) {
+	if p != nil {
+		return p.Longs
+	}
+	return v
+}
+
+// GetDoubles returns Doubles.
+func (p *Sets) GetDoubles() (v []float64) {
+	if p != nil {
+		return p.Doubles
+	}
+	return v
+}
+
+// GetStrings returns Strings.
+func (p *Sets) GetStrings() (v []string) {
+	if p != nil {
+		return p.Strings
+	}
+	return v
+}
+
+// GetBinaries returns Binaries.
+func (p *Sets) GetBinaries() (v [][]byte) {
+	if p != nil {
+		return p.Binaries
+	}
+	return v
+}
+
+// GetUuids returns Uuids.
+func (p *Sets) GetUuids() (v []thrift.UUID) {
+	if p != nil {
+		return p.Uuids
+	}
+	return v
+}
+
+// GetColours returns Colours.
+func (p *Sets) GetColours() (v []Colour) {
+	if p != nil {
+		return p.Colours
+	}
+	return v
+}
+
+// GetItems returns Items.
+func (p *Sets) GetItems() (v []*Item) {
+	if p != nil {
+		return p.Items
+	}
+	return v
+}
+
+// GetNested returns Nested.
+func (p *Sets) GetNested() (v [][]int32) {
+	if p != nil {
+		return p.Nested
+	}
+	return v
+}
+
+// GetWeights returns Weights.
+func (p *Sets) GetWeights() (v []*Weight) {
+	if p != nil {
+		return p.Weights
+	}
+	return v
+}
+
+// GetMore returns More.
+func (p *Sets) GetMore() (v [][]float64) {
+	if p != nil {
+		return p.More
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *Sets) InitDefault() {
 	*p = Sets{}
@@ -744,6 +992,94 @@ func NewMaps() *Maps {
 	p := new(Maps)
 	p.InitDefault()
 	return p
+}
+
+// GetBools returns Bools.
+func (p *Maps) GetBools() (v map[bool]bool) {
+	if p != nil {
+		return p.Bools
+	}
+	return v
+}
+
+// GetBytes returns Bytes.
+func (p *Maps) GetBytes() (v map[int8]int16) {
+	if p != nil {
+		return p.Bytes
+	}
+	return v
+}
+
+// GetInts returns Ints.
+func (p *Maps) GetInts() (v map[int32]int64) {
+	if p != nil {
+		return p.Ints
+	}
+	return v
+}
+
+// GetDoubles returns Doubles.
+func (p *Maps) GetDoubles() (v map[float64]float64) {
+	if p != nil {
+		return p.Doubles
+	}
+	return v
+}
+
+// GetStrings returns Strings.
+func (p *Maps) GetStrings() (v map[string][]byte) {
+	if p != nil {
+		return p.Strings
+	}
+	return v
+}
+
+// GetUuids returns Uuids.
+func (p *Maps) GetUuids() (v map[thrift.UUID]thrift.UUID) {
+	if p != nil {
+		return p.Uuids
+	}
+	return v
+}
+
+// GetColours returns Colours.
+func (p *Maps) GetColours() (v map[Colour]*Item) {
+	if p != nil {
+		return p.Colours
+	}
+	return v
+}
+
+// GetItems returns Items.
+func (p *Maps) GetItems() (v []thrift.Pair[*Item, Colour]) {
+	if p != nil {
+		return p.Items
+	}
+	return v
+}
+
+// GetWeights returns Weights.
+func (p *Maps) GetWeights() (v []thrift.Pair[*Weight, int32]) {
+	if p != nil {
+		return p.Weights
+	}
+	return v
+}
+
+// GetOdd returns Odd.
+func (p *Maps) GetOdd() (v []thrift.Pair[[]int32, []string]) {
+	if p != nil {
+		return p.Odd
+	}
+	return v
+}
+
+// GetDeep returns Deep.
+func (p *Maps) GetDeep() (v []thrift.Pair[map[int32]int32, map[string][]map[int8][]int64]) {
+	if p != nil {
+		return p.Deep
+	}
+	return v
 }
 
 // InitDefault gives each field its default.
@@ -1113,6 +1449,46 @@ func NewOptionalContainers() *OptionalContainers {
 	return p
 }
 
+// GetLongs returns Longs.
+func (p *OptionalContainers) GetLongs() (v []int64) {
+	if p != nil {
+		return p.Longs
+	}
+	return v
+}
+
+// GetStrings returns Strings.
+func (p *OptionalContainers) GetStrings() (v []string) {
+	if p != nil {
+		return p.Strings
+	}
+	return v
+}
+
+// GetItems returns Items.
+func (p *OptionalContainers) GetItems() (v map[string][]*Item) {
+	if p != nil {
+		return p.Items
+	}
+	return v
+}
+
+// GetDoubles returns Doubles.
+func (p *OptionalContainers) GetDoubles() (v []float64) {
+	if p != nil {
+		return p.Doubles
+	}
+	return v
+}
+
+// GetWeights returns Weights.
+func (p *OptionalContainers) GetWeights() (v map[int32]*Weight) {
+	if p != nil {
+		return p.Weights
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *OptionalContainers) InitDefault() {
 	*p = OptionalContainers{}
@@ -1282,6 +1658,38 @@ func NewOneContainer() *OneContainer {
 	p := new(OneContainer)
 	p.InitDefault()
 	return p
+}
+
+// GetLongs returns Longs.
+func (p *OneContainer) GetLongs() (v []int64) {
+	if p != nil {
+		return p.Longs
+	}
+	return v
+}
+
+// GetColours returns Colours.
+func (p *OneContainer) GetColours() (v []Colour) {
+	if p != nil {
+		return p.Colours
+	}
+	return v
+}
+
+// GetItems returns Items.
+func (p *OneContainer) GetItems() (v map[string]*Item) {
+	if p != nil {
+		return p.Items
+	}
+	return v
+}
+
+// GetCube returns Cube.
+func (p *OneContainer) GetCube() (v [][][]float64) {
+	if p != nil {
+		return p.Cube
+	}
+	return v
 }
 
 // InitDefault gives each field its default.

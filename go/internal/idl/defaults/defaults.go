@@ -56,6 +56,22 @@ func NewInner() *Inner {
 	return p
 }
 
+// GetA returns A.
+func (p *Inner) GetA() (v int32) {
+	if p != nil {
+		return p.A
+	}
+	return v
+}
+
+// GetB returns B.
+func (p *Inner) GetB() (v string) {
+	if p != nil {
+		return p.B
+	}
+	return v
+}
+
 // GetC returns C, or its default if it is absent.
 func (p *Inner) GetC() (v float64) {
 	if p != nil && p.C != nil {
@@ -167,6 +183,126 @@ func NewDefaults() *Defaults {
 	p := new(Defaults)
 	p.InitDefault()
 	return p
+}
+
+// GetFlag returns Flag.
+func (p *Defaults) GetFlag() (v bool) {
+	if p != nil {
+		return p.Flag
+	}
+	return v
+}
+
+// GetTiny returns Tiny.
+func (p *Defaults) GetTiny() (v int8) {
+	if p != nil {
+		return p.Tiny
+	}
+	return v
+}
+
+// GetShort returns Short.
+func (p *Defaults) GetShort() (v int16) {
+	if p != nil {
+		return p.Short
+	}
+	return v
+}
+
+// GetMedium returns Medium.
+func (p *Defaults) GetMedium() (v int32) {
+	if p != nil {
+		return p.Medium
+	}
+	return v
+}
+
+// GetLarge returns Large.
+func (p *Defaults) GetLarge() (v int64) {
+	if p != nil {
+		return p.Large
+	}
+	return v
+}
+
+// GetRatio returns Ratio.
+func (p *Defaults) GetRatio() (v float64) {
+	if p != nil {
+		return p.Ratio
+	}
+	return v
+}
+
+// GetName returns Name.
+func (p *Defaults) GetName() (v string) {
+	if p != nil {
+		return p.Name
+	}
+	return v
+}
+
+// GetBlob returns Blob.
+func (p *Defaults) GetBlob() (v []byte) {
+	if p != nil {
+		return p.Blob
+	}
+	return v
+}
+
+// GetID returns ID.
+func (p *Defaults) GetID() (v thrift.UUID) {
+	if p != nil {
+		return p.ID
+	}
+	return v
+}
+
+// GetMode returns Mode.
+func (p *Defaults) GetMode() (v Mode) {
+	if p != nil {
+		return p.Mode
+	}
+	return v
+}
+
+// GetInner returns Inner.
+func (p *Defaults) GetInner() (v *Inner) {
+	if p != nil {
+		return p.Inner
+	}
+	return v
+}
+
+// GetNumbers returns Numbers.
+func (p *Defaults) GetNumbers() (v []int32) {
+	if p != nil {
+		return p.Numbers
+	}
+	return v
+}
+
+// GetWords returns Words.
+func (p *Defaults) GetWords() (v []string) {
+	if p != nil {
+		return p.Words
+	}
+	return v
+}
+
+// GetAges returns Ages.
+func (p *Defaults) GetAges() (v map[string]int32) {
+	if p != nil {
+		return p.Ages
+	}
+	return v
+}
+
+// GetInners returns Inners.
+func (p *Defaults) GetInners() (v []*Inner) {
+	if p != nil {
+		return p.Inners
+	}
+	return v
 }
 
 // InitDefault gives each field its default.
@@ -432,6 +568,22 @@ func (p *OptionalDefaults) GetMode() (v Mode) {
 	return Mode_ON
 }
 
+// GetWords returns Words, or its default if it is absent.
+func (p *OptionalDefaults) GetWords() (v []string) {
+	if p != nil && p.Words != nil {
+		return p.Words
+	}
+	return []string{"x"}
+}
+
+// GetInner returns Inner, or its default if it is absent.
+func (p *OptionalDefaults) GetInner() (v *Inner) {
+	if p != nil && p.Inner != nil {
+		return p.Inner
+	}
+	return &Inner{A: 1, B: "two", C: thrift.Ptr[float64](3.5)}
+}
+
 // GetNone returns None, or its default if it is absent.
 func (p *OptionalDefaults) GetNone() (v int64) {
 	if p != nil && p.None != nil {
@@ -630,6 +782,38 @@ func NewRequiredDefaults() *RequiredDefaults {
 	p := new(RequiredDefaults)
 	p.InitDefault()
 	return p
+}
+
+// GetFlag returns Flag.
+func (p *RequiredDefaults) GetFlag() (v bool) {
+	if p != nil {
+		return p.Flag
+	}
+	return v
+}
+
+// GetMedium returns Medium.
+func (p *RequiredDefaults) GetMedium() (v int32) {
+	if p != nil {
+		return p.Medium
+	}
+	return v
+}
+
+// GetName returns Name.
+func (p *RequiredDefaults) GetName() (v string) {
+	if p != nil {
+		return p.Name
+	}
+	return v
+}
+
+// GetLists returns Lists.
+func (p *RequiredDefaults) GetLists() (v map[string][]int32) {
+	if p != nil {
+		return p.Lists
+	}
+	return v
 }
 
 // InitDefault gives each field its default.

@@ -22,6 +22,22 @@ func NewNode() *Node {
 	return p
 }
 
+// GetValue returns Value.
+func (p *Node) GetValue() (v int32) {
+	if p != nil {
+		return p.Value
+	}
+	return v
+}
+
+// GetNext returns Next.
+func (p *Node) GetNext() (v *Node) {
+	if p != nil {
+		return p.Next
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *Node) InitDefault() {
 	*p = Node{}
@@ -103,6 +119,38 @@ func NewTree() *Tree {
 	p := new(Tree)
 	p.InitDefault()
 	return p
+}
+
+// GetValue returns Value.
+func (p *Tree) GetValue() (v int32) {
+	if p != nil {
+		return p.Value
+	}
+	return v
+}
+
+// GetLeft returns Left.
+func (p *Tree) GetLeft() (v *Tree) {
+	if p != nil {
+		return p.Left
+	}
+	return v
+}
+
+// GetRight returns Right.
+func (p *Tree) GetRight() (v *Tree) {
+	if p != nil {
+		return p.Right
+	}
+	return v
+}
+
+// GetOthers returns Others.
+func (p *Tree) GetOthers() (v []*Tree) {
+	if p != nil {
+		return p.Others
+	}
+	return v
 }
 
 // InitDefault gives each field its default.
@@ -224,6 +272,22 @@ func NewChain() *Chain {
 	return p
 }
 
+// GetName returns Name.
+func (p *Chain) GetName() (v string) {
+	if p != nil {
+		return p.Name
+	}
+	return v
+}
+
+// GetNext returns Next.
+func (p *Chain) GetNext() (v *Chain) {
+	if p != nil {
+		return p.Next
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *Chain) InitDefault() {
 	*p = Chain{}
@@ -305,6 +369,30 @@ func NewPerson() *Person {
 	p := new(Person)
 	p.InitDefault()
 	return p
+}
+
+// GetName returns Name.
+func (p *Person) GetName() (v string) {
+	if p != nil {
+		return p.Name
+	}
+	return v
+}
+
+// GetEmployer returns Employer.
+func (p *Person) GetEmployer() (v *Company) {
+	if p != nil {
+		return p.Employer
+	}
+	return v
+}
+
+// GetFriends returns Friends.
+func (p *Person) GetFriends() (v []*Person) {
+	if p != nil {
+		return p.Friends
+	}
+	return v
 }
 
 // InitDefault gives each field its default.
@@ -416,6 +504,30 @@ func NewCompany() *Company {
 	p := new(Company)
 	p.InitDefault()
 	return p
+}
+
+// GetName returns Name.
+func (p *Company) GetName() (v string) {
+	if p != nil {
+		return p.Name
+	}
+	return v
+}
+
+// GetHead returns Head.
+func (p *Company) GetHead() (v *Person) {
+	if p != nil {
+		return p.Head
+	}
+	return v
+}
+
+// GetStaff returns Staff.
+func (p *Company) GetStaff() (v map[string]*Person) {
+	if p != nil {
+		return p.Staff
+	}
+	return v
 }
 
 // InitDefault gives each field its default.
@@ -544,6 +656,30 @@ func (p *Expression) GetLiteral() (v int64) {
 func (p *Expression) GetVariable() (v string) {
 	if p != nil && p.Variable != nil {
 		return *p.Variable
+	}
+	return v
+}
+
+// GetBinary returns Binary.
+func (p *Expression) GetBinary() (v *Binary) {
+	if p != nil {
+		return p.Binary
+	}
+	return v
+}
+
+// GetCall returns Call.
+func (p *Expression) GetCall() (v []*Expression) {
+	if p != nil {
+		return p.Call
+	}
+	return v
+}
+
+// GetNegated returns Negated.
+func (p *Expression) GetNegated() (v *Expression) {
+	if p != nil {
+		return p.Negated
 	}
 	return v
 }
@@ -698,6 +834,30 @@ func NewBinary() *Binary {
 	return p
 }
 
+// GetOperator returns Operator.
+func (p *Binary) GetOperator() (v Operator) {
+	if p != nil {
+		return p.Operator
+	}
+	return v
+}
+
+// GetLeft returns Left.
+func (p *Binary) GetLeft() (v *Expression) {
+	if p != nil {
+		return p.Left
+	}
+	return v
+}
+
+// GetRight returns Right.
+func (p *Binary) GetRight() (v *Expression) {
+	if p != nil {
+		return p.Right
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *Binary) InitDefault() {
 	*p = Binary{}
@@ -824,6 +984,22 @@ func NewCaused() *Caused {
 	return p
 }
 
+// GetMessage returns Message.
+func (p *Caused) GetMessage() (v string) {
+	if p != nil {
+		return p.Message
+	}
+	return v
+}
+
+// GetCause returns Cause.
+func (p *Caused) GetCause() (v *Caused) {
+	if p != nil {
+		return p.Cause
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *Caused) InitDefault() {
 	*p = Caused{}
@@ -910,6 +1086,14 @@ func NewA() *A {
 	return p
 }
 
+// GetB returns B.
+func (p *A) GetB() (v *B) {
+	if p != nil {
+		return p.B
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *A) InitDefault() {
 	*p = A{}
@@ -980,6 +1164,14 @@ func NewB() *B {
 	p := new(B)
 	p.InitDefault()
 	return p
+}
+
+// GetC returns C.
+func (p *B) GetC() (v *C) {
+	if p != nil {
+		return p.C
+	}
+	return v
 }
 
 // InitDefault gives each field its default.
@@ -1053,6 +1245,22 @@ func NewC() *C {
 	p := new(C)
 	p.InitDefault()
 	return p
+}
+
+// GetA returns A.
+func (p *C) GetA() (v *A) {
+	if p != nil {
+		return p.A
+	}
+	return v
+}
+
+// GetAll returns All.
+func (p *C) GetAll() (v []*A) {
+	if p != nil {
+		return p.All
+	}
+	return v
 }
 
 // InitDefault gives each field its default.

@@ -17,6 +17,14 @@ func NewInner() *Inner {
 	return p
 }
 
+// GetX returns X.
+func (p *Inner) GetX() (v int32) {
+	if p != nil {
+		return p.X
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *Inner) InitDefault() {
 	*p = Inner{}
@@ -97,6 +105,110 @@ func NewRequired() *Required {
 	p := new(Required)
 	p.InitDefault()
 	return p
+}
+
+// GetA returns A.
+func (p *Required) GetA() (v bool) {
+	if p != nil {
+		return p.A
+	}
+	return v
+}
+
+// GetB returns B.
+func (p *Required) GetB() (v int8) {
+	if p != nil {
+		return p.B
+	}
+	return v
+}
+
+// GetC returns C.
+func (p *Required) GetC() (v int16) {
+	if p != nil {
+		return p.C
+	}
+	return v
+}
+
+// GetD returns D.
+func (p *Required) GetD() (v int32) {
+	if p != nil {
+		return p.D
+	}
+	return v
+}
+
+// GetE returns E.
+func (p *Required) GetE() (v int64) {
+	if p != nil {
+		return p.E
+	}
+	return v
+}
+
+// GetF returns F.
+func (p *Required) GetF() (v float64) {
+	if p != nil {
+		return p.F
+	}
+	return v
+}
+
+// GetG returns G.
+func (p *Required) GetG() (v string) {
+	if p != nil {
+		return p.G
+	}
+	return v
+}
+
+// GetH returns H.
+func (p *Required) GetH() (v []byte) {
+	if p != nil {
+		return p.H
+	}
+	return v
+}
+
+// GetI returns I.
+func (p *Required) GetI() (v thrift.UUID) {
+	if p != nil {
+		return p.I
+	}
+	return v
+}
+
+// GetJ returns J.
+func (p *Required) GetJ() (v *Inner) {
+	if p != nil {
+		return p.J
+	}
+	return v
+}
+
+// GetK returns K.
+func (p *Required) GetK() (v []*Inner) {
+	if p != nil {
+		return p.K
+	}
+	return v
+}
+
+// GetL returns L.
+func (p *Required) GetL() (v []int32) {
+	if p != nil {
+		return p.L
+	}
+	return v
+}
+
+// GetM returns M.
+func (p *Required) GetM() (v map[string]*Inner) {
+	if p != nil {
+		return p.M
+	}
+	return v
 }
 
 // InitDefault gives each field its default.
@@ -363,10 +475,50 @@ func (p *Optional) GetG() (v string) {
 	return v
 }
 
+// GetH returns H.
+func (p *Optional) GetH() (v []byte) {
+	if p != nil {
+		return p.H
+	}
+	return v
+}
+
 // GetI returns I, or its default if it is absent.
 func (p *Optional) GetI() (v thrift.UUID) {
 	if p != nil && p.I != nil {
 		return *p.I
+	}
+	return v
+}
+
+// GetJ returns J.
+func (p *Optional) GetJ() (v *Inner) {
+	if p != nil {
+		return p.J
+	}
+	return v
+}
+
+// GetK returns K.
+func (p *Optional) GetK() (v []*Inner) {
+	if p != nil {
+		return p.K
+	}
+	return v
+}
+
+// GetL returns L.
+func (p *Optional) GetL() (v []int32) {
+	if p != nil {
+		return p.L
+	}
+	return v
+}
+
+// GetM returns M.
+func (p *Optional) GetM() (v map[string]*Inner) {
+	if p != nil {
+		return p.M
 	}
 	return v
 }
@@ -652,6 +804,110 @@ func NewDefault() *Default {
 	return p
 }
 
+// GetA returns A.
+func (p *Default) GetA() (v bool) {
+	if p != nil {
+		return p.A
+	}
+	return v
+}
+
+// GetB returns B.
+func (p *Default) GetB() (v int8) {
+	if p != nil {
+		return p.B
+	}
+	return v
+}
+
+// GetC returns C.
+func (p *Default) GetC() (v int16) {
+	if p != nil {
+		return p.C
+	}
+	return v
+}
+
+// GetD returns D.
+func (p *Default) GetD() (v int32) {
+	if p != nil {
+		return p.D
+	}
+	return v
+}
+
+// GetE returns E.
+func (p *Default) GetE() (v int64) {
+	if p != nil {
+		return p.E
+	}
+	return v
+}
+
+// GetF returns F.
+func (p *Default) GetF() (v float64) {
+	if p != nil {
+		return p.F
+	}
+	return v
+}
+
+// GetG returns G.
+func (p *Default) GetG() (v string) {
+	if p != nil {
+		return p.G
+	}
+	return v
+}
+
+// GetH returns H.
+func (p *Default) GetH() (v []byte) {
+	if p != nil {
+		return p.H
+	}
+	return v
+}
+
+// GetI returns I.
+func (p *Default) GetI() (v thrift.UUID) {
+	if p != nil {
+		return p.I
+	}
+	return v
+}
+
+// GetJ returns J.
+func (p *Default) GetJ() (v *Inner) {
+	if p != nil {
+		return p.J
+	}
+	return v
+}
+
+// GetK returns K.
+func (p *Default) GetK() (v []*Inner) {
+	if p != nil {
+		return p.K
+	}
+	return v
+}
+
+// GetL returns L.
+func (p *Default) GetL() (v []int32) {
+	if p != nil {
+		return p.L
+	}
+	return v
+}
+
+// GetM returns M.
+func (p *Default) GetM() (v map[string]*Inner) {
+	if p != nil {
+		return p.M
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *Default) InitDefault() {
 	*p = Default{}
@@ -844,6 +1100,14 @@ func NewMixed() *Mixed {
 	return p
 }
 
+// GetA returns A.
+func (p *Mixed) GetA() (v int32) {
+	if p != nil {
+		return p.A
+	}
+	return v
+}
+
 // GetB returns B, or its default if it is absent.
 func (p *Mixed) GetB() (v string) {
 	if p != nil && p.B != nil {
@@ -852,10 +1116,34 @@ func (p *Mixed) GetB() (v string) {
 	return v
 }
 
+// GetC returns C.
+func (p *Mixed) GetC() (v int64) {
+	if p != nil {
+		return p.C
+	}
+	return v
+}
+
+// GetD returns D.
+func (p *Mixed) GetD() (v string) {
+	if p != nil {
+		return p.D
+	}
+	return v
+}
+
 // GetE returns E, or its default if it is absent.
 func (p *Mixed) GetE() (v bool) {
 	if p != nil && p.E != nil {
 		return *p.E
+	}
+	return v
+}
+
+// GetF returns F.
+func (p *Mixed) GetF() (v []int32) {
+	if p != nil {
+		return p.F
 	}
 	return v
 }

@@ -22,6 +22,22 @@ func NewLine() *Line {
 	return p
 }
 
+// GetFrom returns From.
+func (p *Line) GetFrom() (v string) {
+	if p != nil {
+		return p.From
+	}
+	return v
+}
+
+// GetText returns Text.
+func (p *Line) GetText() (v string) {
+	if p != nil {
+		return p.Text
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *Line) InitDefault() {
 	*p = Line{}
@@ -104,6 +120,22 @@ func NewHeard() *Heard {
 	return p
 }
 
+// GetLines returns Lines.
+func (p *Heard) GetLines() (v int64) {
+	if p != nil {
+		return p.Lines
+	}
+	return v
+}
+
+// GetBytes returns Bytes.
+func (p *Heard) GetBytes() (v int64) {
+	if p != nil {
+		return p.Bytes
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *Heard) InitDefault() {
 	*p = Heard{}
@@ -184,6 +216,14 @@ func NewNoSuchRoom() *NoSuchRoom {
 	p := new(NoSuchRoom)
 	p.InitDefault()
 	return p
+}
+
+// GetName returns Name.
+func (p *NoSuchRoom) GetName() (v string) {
+	if p != nil {
+		return p.Name
+	}
+	return v
 }
 
 // InitDefault gives each field its default.

@@ -21,10 +21,42 @@ func NewFive() *Five {
 	return p
 }
 
+// GetID returns ID.
+func (p *Five) GetID() (v int64) {
+	if p != nil {
+		return p.ID
+	}
+	return v
+}
+
+// GetName returns Name.
+func (p *Five) GetName() (v string) {
+	if p != nil {
+		return p.Name
+	}
+	return v
+}
+
 // GetScore returns Score, or its default if it is absent.
 func (p *Five) GetScore() (v float64) {
 	if p != nil && p.Score != nil {
 		return *p.Score
+	}
+	return v
+}
+
+// GetActive returns Active.
+func (p *Five) GetActive() (v bool) {
+	if p != nil {
+		return p.Active
+	}
+	return v
+}
+
+// GetValues returns Values.
+func (p *Five) GetValues() (v []int64) {
+	if p != nil {
+		return p.Values
 	}
 	return v
 }
@@ -139,6 +171,70 @@ func NewNumbers() *Numbers {
 	return p
 }
 
+// GetA returns A.
+func (p *Numbers) GetA() (v int64) {
+	if p != nil {
+		return p.A
+	}
+	return v
+}
+
+// GetB returns B.
+func (p *Numbers) GetB() (v int32) {
+	if p != nil {
+		return p.B
+	}
+	return v
+}
+
+// GetC returns C.
+func (p *Numbers) GetC() (v float64) {
+	if p != nil {
+		return p.C
+	}
+	return v
+}
+
+// GetD returns D.
+func (p *Numbers) GetD() (v bool) {
+	if p != nil {
+		return p.D
+	}
+	return v
+}
+
+// GetE returns E.
+func (p *Numbers) GetE() (v int16) {
+	if p != nil {
+		return p.E
+	}
+	return v
+}
+
+// GetF returns F.
+func (p *Numbers) GetF() (v int64) {
+	if p != nil {
+		return p.F
+	}
+	return v
+}
+
+// GetLongs returns Longs.
+func (p *Numbers) GetLongs() (v []int64) {
+	if p != nil {
+		return p.Longs
+	}
+	return v
+}
+
+// GetInts returns Ints.
+func (p *Numbers) GetInts() (v []int32) {
+	if p != nil {
+		return p.Ints
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *Numbers) InitDefault() {
 	*p = Numbers{}
@@ -249,6 +345,38 @@ func NewTexts() *Texts {
 	return p
 }
 
+// GetTitle returns Title.
+func (p *Texts) GetTitle() (v string) {
+	if p != nil {
+		return p.Title
+	}
+	return v
+}
+
+// GetTags returns Tags.
+func (p *Texts) GetTags() (v []string) {
+	if p != nil {
+		return p.Tags
+	}
+	return v
+}
+
+// GetLabels returns Labels.
+func (p *Texts) GetLabels() (v map[string]string) {
+	if p != nil {
+		return p.Labels
+	}
+	return v
+}
+
+// GetBody returns Body.
+func (p *Texts) GetBody() (v []byte) {
+	if p != nil {
+		return p.Body
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *Texts) InitDefault() {
 	*p = Texts{}
@@ -357,6 +485,14 @@ func NewBatch() *Batch {
 	p := new(Batch)
 	p.InitDefault()
 	return p
+}
+
+// GetItems returns Items.
+func (p *Batch) GetItems() (v []*Five) {
+	if p != nil {
+		return p.Items
+	}
+	return v
 }
 
 // InitDefault gives each field its default.

@@ -21,6 +21,14 @@ func NewNoSuchUser() *NoSuchUser {
 	return p
 }
 
+// GetName returns Name.
+func (p *NoSuchUser) GetName() (v string) {
+	if p != nil {
+		return p.Name
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *NoSuchUser) InitDefault() {
 	*p = NoSuchUser{}

@@ -21,6 +21,14 @@ func NewNoSuchUser() *NoSuchUser {
 	return p
 }
 
+// GetName returns Name.
+func (p *NoSuchUser) GetName() (v string) {
+	if p != nil {
+		return p.Name
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *NoSuchUser) InitDefault() {
 	*p = NoSuchUser{}
@@ -95,6 +103,14 @@ func NewVisit() *Visit {
 	p := new(Visit)
 	p.InitDefault()
 	return p
+}
+
+// GetName returns Name.
+func (p *Visit) GetName() (v string) {
+	if p != nil {
+		return p.Name
+	}
+	return v
 }
 
 // InitDefault gives each field its default.

@@ -22,6 +22,22 @@ func NewLine() *Line {
 	return p
 }
 
+// GetText returns Text.
+func (p *Line) GetText() (v string) {
+	if p != nil {
+		return p.Text
+	}
+	return v
+}
+
+// GetNumber returns Number.
+func (p *Line) GetNumber() (v int32) {
+	if p != nil {
+		return p.Number
+	}
+	return v
+}
+
 // InitDefault gives each field its default.
 func (p *Line) InitDefault() {
 	*p = Line{}
@@ -94,6 +110,14 @@ func NewMissing() *Missing {
 	p := new(Missing)
 	p.InitDefault()
 	return p
+}
+
+// GetName returns Name.
+func (p *Missing) GetName() (v string) {
+	if p != nil {
+		return p.Name
+	}
+	return v
 }
 
 // InitDefault gives each field its default.
