@@ -42,9 +42,11 @@ func (c *Client) call(ctx context.Context, method uint32, out outgoing) (reply M
 
 // neverRan returns true if a call that failed with err never ran.
 func (s *Session) neverRan(out *outgoing, err error) bool {
+	if err == nil || !out.sent {
+		return !out.sent
+	}
 	var failure *CallError
-	return !out.sent ||
-		errors.As(err, &failure) && failure.Code == CodeRefused && s.isGoingAway()
+	return errors.As(err, &failure) && failure.Code == CodeRefused && s.isGoingAway()
 }
 
 // Post sends a one-way message like [Session.Post].

@@ -36,10 +36,11 @@ const (
 // read. Therefore reads only peek, from where the last one ended (SO_PEEK_OFF), and the bytes are
 // consumed later, many at once. A sleeper still makes one system call.
 type doorbell struct {
-	raw     syscall.RawConn
-	ringFn  func(fd uintptr)
-	readFn  func(fd uintptr)
-	pending []pendingSegment
+	raw       syscall.RawConn
+	ringFn    func(fd uintptr)
+	readFn    func(fd uintptr)
+	consumeFn func(fd uintptr)
+	pending   []pendingSegment
 	// pendingBytes is the sum of the pending sizes, at most twice segmentCap.
 	pendingBytes, segmentCap uint64
 	// refused holds descriptors that are not allowed. Closing them may take as long as the peer
@@ -75,7 +76,7 @@ func newDoorbell(raw syscall.RawConn, segmentCap uint64) (*doorbell, error) {
 		// EAGAIN means that bytes are pending. The end of file reports a peer that is gone.
 		_, _ = unix.SendmsgN(int(fd), doorbellBytes, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	}
-	d.readFn = d.read
+	d.readFn, d.consumeFn = d.read, d.consume
 	var failed error
 	err := raw.Control(func(fd uintptr) {
 		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
@@ -123,7 +124,9 @@ func (d *doorbell) drain() error {
 // empty leaves nothing in the socket, so that the peer has room for its doorbells.
 func (d *doorbell) empty() error {
 	err := d.drain()
-	_ = d.raw.Control(func(fd uintptr) { d.consume(int(fd)) })
+	if d.peeked > 0 {
+		_ = d.raw.Control(d.consumeFn)
+	}
 	return err
 }
 
@@ -168,15 +171,15 @@ func (d *doorbell) read(fd uintptr) {
 	}
 	d.peeked += n
 	if len(descriptors) > 0 || !d.canPeek || d.peeked >= maxPeeked {
-		d.consume(int(fd))
+		d.consume(fd)
 	}
 }
 
 // consume removes the peeked bytes from the socket.
-func (d *doorbell) consume(fd int) {
+func (d *doorbell) consume(fd uintptr) {
 	var bytes [256]byte
 	for d.peeked > 0 {
-		n, err := unix.Read(fd, bytes[:min(d.peeked, len(bytes))])
+		n, err := unix.Read(int(fd), bytes[:min(d.peeked, len(bytes))])
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
