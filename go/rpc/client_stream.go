@@ -15,13 +15,44 @@ import (
 type clientStream struct {
 	ctx    context.Context
 	native *breezeway.Stream
+	method Method
 	result Result
 	stop   func() bool     // of the context's end
 	once   sync.Once       // of the end
 	report func(err error) // to observers, at the end
 
-	mu    sync.Mutex
-	ended error // of the server's messages
+	mu       sync.Mutex
+	ended    error           // of the server's messages
+	isClosed bool            // Close was called
+	own      context.Context // nil until Context is called
+	cancel   context.CancelFunc
+}
+
+// Method returns the method that the stream was opened for.
+func (s *clientStream) Method() Method { return s.method }
+
+// Context returns a context with the values of the one that the stream was opened in. It ends with
+// that one, with Close, or when Recv returns the stream's end.
+func (s *clientStream) Context() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.own == nil {
+		s.own, s.cancel = context.WithCancel(s.ctx)
+		if s.isClosed {
+			s.cancel()
+		}
+	}
+	return s.own
+}
+
+// endContext ends the stream's own context.
+func (s *clientStream) endContext() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isClosed = true
+	if s.cancel != nil {
+		s.cancel()
+	}
 }
 
 // open opens a stream, which the end of ctx resets.
@@ -41,7 +72,7 @@ func (c *Client) open(ctx context.Context, m Method, result Result) (*clientStre
 		report(err)
 		return nil, err
 	}
-	s := &clientStream{ctx: observed, native: native, result: result, report: report}
+	s := &clientStream{ctx: observed, native: native, method: m, result: result, report: report}
 	s.stop = context.AfterFunc(ctx, s.giveUp)
 	return s, nil
 }
@@ -67,6 +98,7 @@ func (s *clientStream) Close() error {
 			s.giveUp()
 		}
 		_ = s.native.Close() // It reports what Recv has returned.
+		s.endContext()
 	})
 	return nil
 }

@@ -63,8 +63,22 @@ type BusinessError struct {
 // Error returns the message and the status.
 func (e *BusinessError) Error() string { return fmt.Sprintf("%s (status %d)", e.Message, e.Status) }
 
+// reasonOf returns the text of a handler's error. It names the remedy for an exception that the
+// method does not declare, such as one of another service that the handler has called.
+func reasonOf(m Method, err error) string {
+	var exception interface {
+		error
+		thrift.Struct
+	}
+	if errors.As(err, &exception) {
+		return fmt.Sprintf("%v (%v does not declare %T; add it to its throws, or return another "+
+			"error)", err, m, exception)
+	}
+	return err.Error()
+}
+
 // codeOf returns the failure of a call whose handler has returned err.
-func codeOf(ctx context.Context, err error) *breezeway.CallError {
+func codeOf(ctx context.Context, m Method, err error) *breezeway.CallError {
 	var (
 		business  *BusinessError
 		exception *Exception
@@ -81,7 +95,7 @@ func codeOf(ctx context.Context, err error) *breezeway.CallError {
 	case errors.As(err, &exception):
 		code = wire.CodeOf(exception.Kind)
 	}
-	return &breezeway.CallError{Code: code, Reason: err.Error()}
+	return &breezeway.CallError{Code: code, Reason: reasonOf(m, err)}
 }
 
 // failureOf returns the error of a call, by what the session reports.
@@ -116,7 +130,7 @@ const (
 
 // encodeOutcome returns the last message of a stream whose handler has returned err. Result is the
 // method's, by which declared exceptions are found.
-func encodeOutcome(err error, result Result) ([]byte, error) {
+func encodeOutcome(m Method, err error, result Result) ([]byte, error) {
 	var business *BusinessError
 	if errors.As(err, &business) && business.Status != 0 {
 		return encodeBusiness(business)
@@ -125,7 +139,7 @@ func encodeOutcome(err error, result Result) ([]byte, error) {
 		return append([]byte{wire.OutcomeMark, wire.OutcomeThrown},
 			thrift.Marshal(result)...), nil
 	}
-	kind, message := int32(KindInternalError), err.Error()
+	kind, message := int32(KindInternalError), reasonOf(m, err)
 	var exception *Exception
 	if errors.As(err, &exception) {
 		kind = exception.Kind

@@ -3,6 +3,7 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -248,4 +249,59 @@ func TestStreamsDeadlineResetsWithItsCode(t *testing.T) {
 		}
 		cancel()
 	}
+}
+
+// foreignThrower returns exceptions that its methods do not declare, and the one that they do.
+type foreignThrower struct{ table }
+
+func (foreignThrower) Age(_ context.Context, name string) (int64, error) {
+	if name == "wrapped" {
+		return 0, fmt.Errorf("by the other service: %w", &users.NoSuchUser{Name: name})
+	}
+	return 0, &room.NoSuchRoom{Name: name}
+}
+
+func TestExceptionOfAnotherMethodNamesTheRemedy(t *testing.T) {
+	var server rpc.Server
+	users.RegisterUsers(&server, foreignThrower{})
+	room.RegisterRoom(&server, otherHall{})
+	address := "unix:" + t.TempDir() + "/users"
+	if err := server.Listen(address); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve() }()
+	defer server.Close()
+	client := rpc.NewClient(address)
+	defer client.Close()
+	ctx := context.Background()
+	_, err := users.NewUsersClient(client).Age(ctx, "wrapped")
+	var missing *users.NoSuchUser
+	if !errors.As(err, &missing) || missing.Name != "wrapped" {
+		t.Errorf("a declared exception of another service: %v", err)
+	}
+	const remedy = "does not declare *room.NoSuchRoom; add it to its throws"
+	_, err = users.NewUsersClient(client).Age(ctx, "Bob")
+	var exception *rpc.Exception
+	if !errors.As(err, &exception) || exception.Kind != rpc.KindInternalError ||
+		!strings.Contains(err.Error(), "(Users.age "+remedy) {
+		t.Errorf("an undeclared one: %v", err)
+	}
+	stream, err := room.NewRoomClient(client).Listen(ctx, &room.Line{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	_, err = stream.Recv(ctx)
+	if err == nil || !strings.Contains(err.Error(),
+		"(Room.listen does not declare *users.NoSuchUser; add it to its throws") {
+		t.Errorf("an undeclared one of a stream: %v", err)
+	}
+}
+
+// otherHall throws an exception of another service.
+type otherHall struct{ hall }
+
+func (otherHall) Listen(context.Context, *room.Line,
+	*rpc.ServerStreamingServer[room.Line]) error {
+	return &users.NoSuchUser{Name: "Ada"}
 }

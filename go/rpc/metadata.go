@@ -73,16 +73,16 @@ type served struct {
 	reply map[string]string
 }
 
-// newServed returns the context of the handler of a request with a metadata block, or without one.
-func newServed(ctx context.Context, carrier breezeway.Carrier, block []byte, has bool) (*served,
-	error) {
-	s := &served{Context: ctx, carrier: carrier}
+// begin makes the context that of the handler of a request with a metadata block, or without one.
+func (s *served) begin(ctx context.Context, carrier breezeway.Carrier, block []byte,
+	has bool) error {
+	s.Context, s.carrier = ctx, carrier
 	if !has {
-		return s, nil
+		return nil
 	}
 	pairs, err := wire.DecodePairs(block)
 	if err != nil {
-		return s, &Exception{Kind: KindProtocolError, Message: err.Error()}
+		return &Exception{Kind: KindProtocolError, Message: err.Error()}
 	}
 	s.request, s.outgoing = map[string]string{}, map[string]string{}
 	for name, value := range pairs {
@@ -98,7 +98,7 @@ func newServed(ctx context.Context, carrier breezeway.Carrier, block []byte, has
 			}
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // Value returns the handler's own values, or those of the call's context.

@@ -100,7 +100,7 @@ func (s *Server) Close() error {
 // A Call is a request that a handler of generated code serves.
 type Call struct {
 	native    *breezeway.Call
-	ctx       *served
+	ctx       served
 	isReplied bool
 }
 
@@ -114,10 +114,10 @@ func (s *Server) serve(ctx context.Context, native *breezeway.Call) error {
 			Reason: m.name + " is a stream, and was called"}
 	}
 	block, has := native.Request().Metadata()
-	served, err := newServed(ctx, native.Carrier(), block, has)
-	call := &Call{native: native, ctx: served}
+	call := &Call{native: native}
+	err := call.ctx.begin(ctx, native.Carrier(), block, has)
 	if err == nil {
-		err = s.observers.around(served, m.Method, nil, func(ctx context.Context) error {
+		err = s.observers.around(&call.ctx, m.Method, nil, func(ctx context.Context) error {
 			return m.call(ctx, call)
 		})
 	}
@@ -127,7 +127,7 @@ func (s *Server) serve(ctx context.Context, native *breezeway.Call) error {
 	case call.isReplied:
 		return err
 	case err != nil:
-		return codeOf(served, err)
+		return codeOf(&call.ctx, m.Method, err)
 	}
 	return native.Reply(nil)
 }
@@ -153,7 +153,10 @@ func (c *Call) Reply(result Result, err error) error {
 	if err != nil {
 		return err
 	}
-	err = c.reply(block, result)
+	if err = c.reply(block, result); err == nil {
+		c.isReplied = true
+		return nil
+	}
 	var tooMuch *breezeway.TooMuchMetadataError
 	if errors.As(err, &tooMuch) {
 		if tooMuch.Max > 0 {

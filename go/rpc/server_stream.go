@@ -14,10 +14,18 @@ import (
 // A ServerStream is a server's end of a stream, for generated code.
 type ServerStream struct {
 	native   *breezeway.Stream
-	ctx      *served
-	hasBegun bool  // the first entry was sent
-	failure  error // of the handler, for observers
+	method   Method
+	ctx      served
+	observed context.Context // the handler's
+	hasBegun bool            // the first entry was sent
+	failure  error           // of the handler, for observers
 }
+
+// Method returns the method that the client has opened the stream for.
+func (s *ServerStream) Method() Method { return s.method }
+
+// Context returns the context of the stream's handler, which ends with the stream.
+func (s *ServerStream) Context() context.Context { return s.observed }
 
 // serveStream serves a stream.
 func (s *Server) serveStream(opened context.Context, native *breezeway.Stream) {
@@ -27,8 +35,8 @@ func (s *Server) serveStream(opened context.Context, native *breezeway.Stream) {
 		return
 	}
 	block, has := native.Metadata()
-	ctx, err := newServed(opened, native.Carrier(), block, has)
-	stream := &ServerStream{native: native, ctx: ctx}
+	stream := &ServerStream{native: native, method: m.Method}
+	err := stream.ctx.begin(opened, native.Carrier(), block, has)
 	switch {
 	case m.stream == nil:
 		err = &Exception{Kind: KindInvalidMessageType,
@@ -38,7 +46,8 @@ func (s *Server) serveStream(opened context.Context, native *breezeway.Stream) {
 		_ = stream.End(err, nil)
 	default:
 		// The client has learnt of an error.
-		_ = s.observers.around(ctx, m.Method, nil, func(ctx context.Context) error {
+		_ = s.observers.around(&stream.ctx, m.Method, nil, func(ctx context.Context) error {
+			stream.observed = ctx
 			if err := m.stream(ctx, stream); err != nil {
 				return err
 			}
@@ -153,9 +162,9 @@ func (s *ServerStream) End(err error, result Result) error {
 
 // sendOutcome sends the last message of a stream that has failed.
 func (s *ServerStream) sendOutcome(err error, result Result) error {
-	outcome, failed := encodeOutcome(err, result)
+	outcome, failed := encodeOutcome(s.method, err, result)
 	if failed == nil {
-		failed = s.native.Send(s.ctx, outcome)
+		failed = s.native.Send(&s.ctx, outcome)
 	}
 	if failed != nil {
 		s.native.Reset(breezeway.CodeFailed)
@@ -166,7 +175,7 @@ func (s *ServerStream) sendOutcome(err error, result Result) error {
 // EndWith ends a stream of requests with its only reply, or like End.
 func (s *ServerStream) EndWith(reply thrift.Struct, err error, result Result) error {
 	if err == nil {
-		err = s.send(s.ctx, reply)
+		err = s.send(&s.ctx, reply)
 	}
 	return s.End(err, result)
 }

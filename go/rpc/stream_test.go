@@ -169,3 +169,77 @@ func TestClosedStreamEndsItsHandler(t *testing.T) {
 		p.isRight(t)
 	})
 }
+
+// pathKey is the key of a value of observers' contexts.
+type pathKey struct{}
+
+// watched serves streams of lines whose handlers pass their stream's method and context to seen.
+type watched struct {
+	hall
+	seen chan *rpc.ServerStreamingServer[room.Line]
+}
+
+func (w watched) Listen(_ context.Context, _ *room.Line,
+	stream *rpc.ServerStreamingServer[room.Line]) error {
+	w.seen <- stream
+	return nil
+}
+
+func TestStreamHasItsMethodAndAContextThatEndsWithIt(t *testing.T) {
+	names := func(ctx context.Context, m rpc.Method) (context.Context, func(error)) {
+		return context.WithValue(ctx, pathKey{}, m.String()), func(error) {}
+	}
+	var server rpc.Server
+	server.Observe(names)
+	seen := make(chan *rpc.ServerStreamingServer[room.Line], 1)
+	room.RegisterRoom(&server, watched{seen: seen})
+	address := "unix:" + t.TempDir() + "/room"
+	if err := server.Listen(address); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve() }()
+	defer server.Close()
+	client := rpc.NewClient(address)
+	defer client.Close()
+	client.Observe(names)
+	stream, err := room.NewRoomClient(client).Listen(context.Background(), &room.Line{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	served, ctx := <-seen, stream.Context()
+	for side, m := range map[string]rpc.Method{"client": stream.Method(),
+		"server": served.Method()} {
+		if m.String() != "Room.listen" {
+			t.Errorf("the %s's method is %v", side, m)
+		}
+	}
+	for side, ctx := range map[string]context.Context{"client": ctx, "server": served.Context()} {
+		if ctx.Value(pathKey{}) != "Room.listen" {
+			t.Errorf("the %s's context lacks the value of its observer", side)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		t.Errorf("the client's context has ended with the stream open: %v", err)
+	}
+	if _, err := stream.Recv(context.Background()); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	<-served.Context().Done()
+	if ctx.Err() == nil || stream.Context().Err() == nil {
+		t.Error("the client's context goes on behind the stream's end")
+	}
+}
+
+func TestClosedStreamEndsItsContext(t *testing.T) {
+	withServers(t, func(t *testing.T, p peer) {
+		stream, err := p.room.Listen(context.Background(), &room.Line{From: "Ada", Text: "endless"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = stream.Close()
+		if !errors.Is(stream.Context().Err(), context.Canceled) {
+			t.Error("its context goes on")
+		}
+	})
+}

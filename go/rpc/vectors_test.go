@@ -108,7 +108,7 @@ func TestOutcomesComeBackAsTheyWere(t *testing.T) {
 		&rpc.BusinessError{Status: -3, Message: "too late", Extra: map[string]string{"a": "b"}},
 	} {
 		wrapped := fmt.Errorf("wrapped: %w", sent)
-		message, err := rpc.EncodeOutcome(wrapped, new(users.UsersAgeResult))
+		message, err := rpc.EncodeOutcome(rpc.Method{}, wrapped, new(users.UsersAgeResult))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,38 @@
+//go:build !race
+
+// Pools forget at random under the race detector, so allocations are counted without it.
+
+package rpc_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/idl/echo"
+	"github.com/breezeway-ipc/breezeway/go/rpc"
+)
+
+func TestTypedCallAllocatesItsStructsAndMessages(t *testing.T) {
+	var server rpc.Server
+	echo.RegisterEcho(&server, mirror{})
+	address := "shm:" + t.TempDir() + "/echo"
+	if err := server.Listen(address); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve() }()
+	defer server.Close()
+	shared := rpc.NewClient(address)
+	defer shared.Close()
+	client, ctx, body := echo.NewEchoClient(shared), context.Background(), make([]byte, 64)
+	call := func() {
+		if _, err := client.Echo(ctx, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call()
+	// Of both sides: arguments, result and message of each, and the call of rpc and of its session.
+	const most = 8
+	if allocations := testing.AllocsPerRun(1000, call); allocations > most {
+		t.Errorf("%v allocations a call", allocations)
+	}
+}
