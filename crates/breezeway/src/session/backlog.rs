@@ -53,9 +53,9 @@ impl State {
         }
         self.unflushed |= sent;
         if was_full && !self.is_backlog_full() {
-            self.due.append(&mut self.arrival_waiters);
+            self.due.append(&mut self.awaiting.arrival);
             // Some drivers accept the arrivals themselves.
-            self.due.extend(self.driver.clone());
+            self.wake_driver();
         }
         Ok(sent)
     }

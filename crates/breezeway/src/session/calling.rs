@@ -26,7 +26,7 @@ impl State {
         self.may_begin()?;
         self.check_metadata(outgoing.metadata)?;
         if !self.connection.calls.has_room() {
-            self.call_waiters.remember(cx, &mut self.due);
+            self.awaiting.call.remember(cx, &mut self.due);
             return Poll::Pending;
         }
         let stream = self.connection.next_number();
@@ -106,7 +106,7 @@ impl State {
         self.may_begin()?;
         self.check_metadata(outgoing.metadata)?;
         if !self.connection.streams.may_send_one_way() {
-            self.one_way_waiters.remember(cx, &mut self.due);
+            self.awaiting.one_way.remember(cx, &mut self.due);
             return Poll::Pending;
         }
         let stream = self.connection.next_number();

@@ -187,7 +187,7 @@ impl Driver {
     /// ms at most in a second. Returns true if anything came.
     pub fn turn(&mut self) -> bool {
         self.shared.turn(|state, turn| {
-            state.driver_is_awake = true;
+            state.driver.is_awake = true;
             state.take_stood_in();
             turn == Turn::Worked
         })
@@ -199,7 +199,7 @@ impl Driver {
     pub fn advance(&mut self, waker: &Waker) -> Next {
         let (spinning, is_copying) = (&mut self.spinning, &mut self.is_copying);
         self.shared.turn(|state, turn| {
-            state.driver_is_awake = true;
+            state.driver.is_awake = true;
             *is_copying = state.connection.backlog.is_copying();
             // Entries that a task has taken since count as this driver's work.
             let turn = match (turn, state.take_stood_in()) {
@@ -272,7 +272,7 @@ impl Driver {
     pub fn ready(&mut self, is_peer_gone: bool) {
         let notice = if is_peer_gone { Notice::PeerGone } else { Notice::Readable };
         self.shared.with(|state| {
-            state.driver_is_awake = true;
+            state.driver.is_awake = true;
             state.notice(notice);
         });
     }

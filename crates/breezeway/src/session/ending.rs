@@ -52,8 +52,8 @@ impl State {
     /// Wakes the threads and tasks that accept. One of them may be the thread that leads, which
     /// sleeps in another place, or is about to.
     pub(super) fn wake_acceptors(&mut self) {
-        self.due.append(&mut self.arrival_waiters);
-        self.due.extend(self.driver.clone());
+        self.due.append(&mut self.awaiting.arrival);
+        self.wake_driver();
     }
 
     /// Takes the steps of an end that has begun. `sent` is true if entries that waited were sent.

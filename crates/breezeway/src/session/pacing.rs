@@ -42,7 +42,7 @@ impl State {
         let (in_flight, _) = self.link.in_flight(|bytes| self.throttle.is_exceeded(bytes, len));
         match self.throttle.admit(in_flight, len, hold) {
             Admit::Later => {
-                self.room_waiters.remember(cx, &mut self.due);
+                self.awaiting.room.remember(cx, &mut self.due);
                 Poll::Pending
             }
             admitted => Poll::Ready(admitted),

@@ -142,11 +142,11 @@ impl State {
             if head.is_opening() { to_time(deadline_of(head.time)) } else { Time::NEVER };
         let received = self.connection.receive(head, body, deadline);
         match received.map_err(Violation::from)? {
-            Event::Arrived => self.due.append(&mut self.arrival_waiters),
+            Event::Arrived => self.due.append(&mut self.awaiting.arrival),
             Event::Stream(event) => self.note(event),
             Event::Answered(waiter) => {
                 self.due.extend(waiter);
-                self.due.append(&mut self.call_waiters);
+                self.due.append(&mut self.awaiting.call);
             }
             Event::Cancelled(waiter) => self.due.extend(waiter),
             Event::GoingAway => {
@@ -176,7 +176,7 @@ impl State {
         {
             let failure = (ErrorCode::NoMemory, unreceived.to_string());
             self.due.extend(self.connection.calls.answer(head.stream, Err(failure)));
-            self.due.append(&mut self.call_waiters);
+            self.due.append(&mut self.awaiting.call);
             return Ok(());
         }
         Err(CallError::Io(unreceived.into()))
@@ -188,12 +188,12 @@ impl State {
             StreamEvent::Nothing | StreamEvent::Opened { .. } => {}
             StreamEvent::Received(key) => self.wake_reader(key),
             StreamEvent::Room(key) => self.due.extend(self.waiters.writer(key)),
-            StreamEvent::OneWayRoom => self.due.append(&mut self.one_way_waiters),
+            StreamEvent::OneWayRoom => self.due.append(&mut self.awaiting.one_way),
             StreamEvent::Reset(key) => {
                 self.wake_reader(key);
                 self.due.extend(self.waiters.of_reset(key));
                 // The writer may wait for memory.
-                self.due.append(&mut self.room_waiters);
+                self.due.append(&mut self.awaiting.room);
             }
         }
     }
@@ -229,8 +229,8 @@ impl State {
     pub(super) fn one_way_ended(&mut self, len: usize) {
         let was_flooded = self.connection.is_flooded();
         self.connection.one_way_ended(len);
-        if was_flooded && !self.driver_is_awake {
-            self.due.extend(self.driver.clone());
+        if was_flooded && !self.driver.is_awake {
+            self.wake_driver();
         }
     }
 
@@ -254,7 +254,7 @@ impl State {
         if !self.connection.awaits_last_arrivals() {
             self.check()?;
         }
-        self.arrival_waiters.remember(cx, &mut self.due);
+        self.awaiting.arrival.remember(cx, &mut self.due);
         Poll::Pending
     }
 }

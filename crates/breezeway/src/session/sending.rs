@@ -50,7 +50,7 @@ impl State {
         match outcome {
             Ok(outcome) => Poll::Ready(Ok(outcome)),
             Err(SendError::Full { .. } | SendError::NoMemory { until: Some(_), .. }) => {
-                self.room_waiters.remember(cx, &mut self.due);
+                self.awaiting.room.remember(cx, &mut self.due);
                 Poll::Pending
             }
             Err(error) => Poll::Ready(Err(self.failed(error))),
@@ -154,7 +154,7 @@ impl State {
             return Err(error);
         }
         self.keep(head, body, Lack::Copy, until);
-        self.due.extend(self.driver.clone());
+        self.wake_driver();
         Ok(true)
     }
 
@@ -188,9 +188,9 @@ impl State {
         let is_cut = space.is_cut();
         self.link.send_owned(head, space)?;
         if is_cut {
-            self.due.append(&mut self.room_waiters);
+            self.due.append(&mut self.awaiting.room);
             // One of them may be the thread that leads, which sleeps in another place.
-            self.due.extend(self.driver.clone());
+            self.wake_driver();
         }
         Ok(())
     }

@@ -280,7 +280,7 @@ impl Shared {
             Poll::Pending => self.lead_awake(state, deadline, poll),
         };
         // Entries that others have published while this thread was awake are sent by this thread.
-        state.driver_is_awake = false;
+        state.driver.is_awake = false;
         let next = state.leadership.resign();
         state.due.extend(next);
         state.settle();
@@ -294,7 +294,7 @@ impl Shared {
         deadline: Deadline,
         poll: &mut impl FnMut(&mut State) -> Poll<T>,
     ) -> (MutexGuard<'s, State>, Result<T, TimedOut>) {
-        state.driver_is_awake = true;
+        state.driver.is_awake = true;
         let mut start = clock::ticks();
         let mut socket_read = start;
         let polls = if state.spinner.policy() == WaitPolicy::Park { 1 } else { POLLS_PER_RELEASE };
@@ -378,7 +378,7 @@ impl Shared {
             }
         }
         let mut state = self.lock();
-        state.driver_is_awake = true;
+        state.driver.is_awake = true;
         if let Some(notice) = notice {
             state.notice(notice);
         }

@@ -6,9 +6,36 @@ use breezeway_os::Deadline;
 use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_shm::Want;
 
+use super::stand_in::StandIn;
 use super::state::{RETRY, State};
 use crate::carrier::{Carrier, LinkError};
 use crate::time::to_deadline;
+
+/// The sleep of a session's driver, which may be a waiting thread.
+pub(super) struct DriverSleep {
+    /// True if the driver takes another turn before it sleeps.
+    pub(super) is_awake: bool,
+    /// Waker that interrupts the sleep.
+    waker: Option<Waker>,
+    /// True if the driver sleeps for room as well.
+    room_is_awaited: bool,
+    /// Latest end of the sleep.
+    pub(super) sleeps_until: Deadline,
+    /// State of the tasks that take turns meanwhile.
+    pub(super) stand_in: StandIn,
+}
+
+impl Default for DriverSleep {
+    fn default() -> Self {
+        Self {
+            is_awake: false,
+            waker: None,
+            room_is_awaited: false,
+            sleeps_until: Deadline::NEVER,
+            stand_in: StandIn::default(),
+        }
+    }
+}
 
 impl State {
     /// Ends an operation: its published entries reach the peer, through the driver if that is
@@ -16,7 +43,7 @@ impl State {
     /// sleep, or something waits no longer than a part of it.
     #[inline]
     pub(super) fn settle(&mut self) {
-        if self.connection.ending.has_begun() || !self.driver_is_awake || !self.discarded.is_empty()
+        if self.connection.ending.has_begun() || !self.driver.is_awake || !self.discarded.is_empty()
         {
             self.settle_more();
         }
@@ -26,14 +53,14 @@ impl State {
     fn settle_more(&mut self) {
         self.step_drain();
         self.due.append(&mut self.discarded);
-        if self.is_ended() || self.driver_is_awake {
+        if self.is_ended() || self.driver.is_awake {
             // The driver records the state in its next turn, or before it sleeps.
             return;
         }
         self.note_state();
         let outcome = self.send_controls().and_then(|_| self.flush());
         match outcome.and_then(|()| self.step_end(false)) {
-            Ok(()) if self.needs_driver() => self.due.extend(self.driver.clone()),
+            Ok(()) if self.needs_driver() => self.wake_driver(),
             Ok(()) => {}
             Err(error) => self.finish(error),
         }
@@ -42,12 +69,12 @@ impl State {
     /// Returns true if the sleep of the driver does not end in time.
     fn needs_driver(&mut self) -> bool {
         !self.sleeps_for_room() && self.awaits_room()
-            || to_deadline(self.connection.poll_timeout()) < self.sleeps_until
+            || to_deadline(self.connection.poll_timeout()) < self.driver.sleeps_until
     }
 
     /// Returns true if more room ends the driver's sleep.
     fn sleeps_for_room(&self) -> bool {
-        self.room_is_awaited && self.link.status().announces_room
+        self.driver.room_is_awaited && self.link.status().announces_room
     }
 
     /// Returns true if an entry, a waiter or unwritten bytes wait for the peer to consume
@@ -58,7 +85,7 @@ impl State {
 
     /// Returns true if entries, or waiters that would send some, wait for room.
     pub(super) fn has_more_to_send(&mut self) -> bool {
-        !self.room_waiters.is_empty()
+        !self.awaiting.room.is_empty()
             || !self.connection.backlog.is_empty()
             || self.connection.next_transmit().is_some()
     }
@@ -67,7 +94,7 @@ impl State {
     /// there is something to do.
     pub(super) fn prepare_sleep(&mut self) -> Option<Deadline> {
         let until = self.announce_sleep()?;
-        self.sleeps_until = until;
+        self.driver.sleeps_until = until;
         Some(until)
     }
 
@@ -83,14 +110,14 @@ impl State {
             // A thread that accepts an arrival, or replies, wakes the driver; until then the socket
             // has nothing for it. A sleep for room cannot be announced, because the entries that
             // have come would prevent it, so room is polled for.
-            self.driver_is_awake = false;
-            self.room_is_awaited = false;
+            self.driver.is_awake = false;
+            self.driver.room_is_awaited = false;
             let soon = self.awaits_room().then_some(RETRY);
             return Some(timeout.min(Deadline::from(soon)));
         }
         match self.try_prepare_sleep() {
             Ok(asleep) => {
-                self.driver_is_awake = !asleep;
+                self.driver.is_awake = !asleep;
                 // Unread bytes wait for descriptors, or for room for a segment.
                 let unread = self.link.status().unread.then_some(RETRY_AFTER);
                 asleep.then(|| timeout.min(Deadline::from(unread)))
@@ -108,16 +135,21 @@ impl State {
         if self.unflushed || has_room && self.has_more_to_send() {
             return Ok(false);
         }
-        self.room_is_awaited = self.awaits_room();
-        let want = if self.room_is_awaited { self.more_room } else { Want::Data };
-        self.link.prepare_sleep(want, self.driver.as_ref())
+        self.driver.room_is_awaited = self.awaits_room();
+        let want = if self.driver.room_is_awaited { self.more_room } else { Want::Data };
+        self.link.prepare_sleep(want, self.driver.waker.as_ref())
     }
 
     /// Sets the waker to be woken when the driver is needed.
     pub(super) fn set_driver(&mut self, waker: &Waker) {
-        match &mut self.driver {
+        match &mut self.driver.waker {
             Some(driver) => driver.clone_from(waker),
-            None => self.driver = Some(waker.clone()),
+            none => *none = Some(waker.clone()),
         }
+    }
+
+    /// Ends the driver's sleep.
+    pub(super) fn wake_driver(&mut self) {
+        self.due.extend(self.driver.waker.clone());
     }
 }

@@ -35,7 +35,7 @@ const MOST_IN_A_ROW: u32 = 32;
 impl State {
     /// Lets tasks take turns from now on.
     pub(super) fn set_stand_ins(&mut self) {
-        self.stand_in.is_on = true;
+        self.driver.stand_in.is_on = true;
     }
 
     /// Returns true if a polling task may take a turn: the driver is another and sleeps, and not
@@ -43,9 +43,9 @@ impl State {
     /// that ends is left to its driver: a drain is over after a turn that finds nothing, which a
     /// task does not take after one that found something.
     pub(super) fn may_stand_in(&self) -> bool {
-        self.stand_in.is_on
-            && self.stand_in.worked < MOST_IN_A_ROW
-            && !self.driver_is_awake
+        self.driver.stand_in.is_on
+            && self.driver.stand_in.worked < MOST_IN_A_ROW
+            && !self.driver.is_awake
             && !self.connection.ending.has_begun()
             && !self.is_ended()
             && self.link.carrier == Carrier::Shm
@@ -53,10 +53,10 @@ impl State {
 
     /// Takes a turn for the driver, and announces its sleep again: later messages wake it.
     pub(super) fn stand_in(&mut self, cx: &Context<'_>) {
-        let driver_sleeps_until = self.sleeps_until;
+        let driver_sleeps_until = self.driver.sleeps_until;
         let is_asleep = match self.turn() {
             Turn::Worked => {
-                self.stand_in.worked += 1;
+                self.driver.stand_in.worked += 1;
                 self.prepare_sleep().is_some_and(|until| until >= driver_sleeps_until)
             }
             Turn::Short => false,
@@ -65,21 +65,21 @@ impl State {
         };
         // A call or a stream: the driver accepts it, and perhaps no doorbell follows for it.
         if !is_asleep || !self.connection.arrivals.is_empty() {
-            self.due.extend(self.driver.clone());
+            self.wake_driver();
         }
-        if self.stand_in.waiter.is_none() {
-            self.stand_in.waiter = Some(cx.waker().clone());
+        if self.driver.stand_in.waiter.is_none() {
+            self.driver.stand_in.waiter = Some(cx.waker().clone());
         }
     }
 
     /// Takes the waker of the task that may receive the next message.
     pub(super) fn take_waiter(&mut self) -> Option<Waker> {
-        self.stand_in.waiter.take()
+        self.driver.stand_in.waiter.take()
     }
 
     /// Returns true if a task has found something since the driver's last call.
     pub(super) fn take_stood_in(&mut self) -> bool {
-        std::mem::take(&mut self.stand_in.worked) > 0
+        std::mem::take(&mut self.driver.stand_in.worked) > 0
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use breezeway_os::clock;
 use breezeway_os::spin::Spinner;
-use breezeway_os::{Deadline, clock};
 use breezeway_proto::connection::{Connection, MAX_ONE_WAY, Streams, Window};
 use breezeway_proto::ending::Ending;
 use breezeway_proto::throttle::Throttle;
@@ -19,7 +19,7 @@ use super::backlog::PATIENCE;
 use super::ending::LINGER;
 use super::leadership::Leadership;
 use super::receiving::QueuedMessage;
-use super::stand_in::StandIn;
+use super::sleeping::DriverSleep;
 use super::stream_waiters::{Registration, StreamWaiters};
 use super::waiters::Waiters;
 use crate::carrier::{Body, LinkError, Notice};
@@ -51,21 +51,27 @@ pub(crate) enum Turn {
     Ended,
 }
 
+/// Waiters that belong to no call or stream, by the thing that they wait for.
+#[derive(Default)]
+pub(super) struct Awaiting {
+    /// For something to accept.
+    pub(super) arrival: Waiters,
+    /// To make one more call.
+    pub(super) call: Waiters,
+    /// For a ring slot or payload memory.
+    pub(super) room: Waiters,
+    /// For the peer to take one-way messages.
+    pub(super) one_way: Waiters,
+    /// For a stream of this side to end, so that another may be opened.
+    open: Waiters,
+}
+
 /// A shared session, behind its lock.
 pub(crate) struct State {
     pub(super) link: Link,
     pub(super) connection: Connection<QueuedMessage, Waker, OwnedBody, Arc<CallError>>,
     pub(super) waiters: StreamWaiters,
-    /// Waiters for something to accept.
-    pub(super) arrival_waiters: Waiters,
-    /// Waiters to make one more call.
-    pub(super) call_waiters: Waiters,
-    /// Waiters for a ring slot or payload memory.
-    pub(super) room_waiters: Waiters,
-    /// Waiters for the peer to take one-way messages.
-    pub(super) one_way_waiters: Waiters,
-    /// Waiters for a stream of this side to end, so that another may be opened.
-    open_waiters: Waiters,
+    pub(super) awaiting: Awaiting,
     /// Wakers of waits that have ended, to be dropped without the lock.
     pub(super) discarded: Vec<Waker>,
     /// Length of the longest metadata block that this side accepts, and that the peer accepts.
@@ -74,18 +80,9 @@ pub(crate) struct State {
     pub(super) shortage: Option<SegmentError>,
     /// True if a [`Driver`](super::Driver) takes the turns.
     pub(super) has_driver: bool,
-    /// True if the driver takes another turn before it sleeps.
-    pub(super) driver_is_awake: bool,
-    /// Waker that interrupts the driver's sleep.
-    pub(super) driver: Option<Waker>,
-    /// State of the tasks that take turns while the driver sleeps.
-    pub(super) stand_in: StandIn,
-    /// True if the driver sleeps for room as well.
-    pub(super) room_is_awaited: bool,
+    pub(super) driver: DriverSleep,
     /// Event that brings more room than there was at the last search for it.
     pub(super) more_room: Want,
-    /// Latest end of the driver's sleep.
-    pub(super) sleeps_until: Deadline,
     /// True if something was published and the peer not yet woken for it.
     pub(super) unflushed: bool,
     /// Choice of the waiting thread that drives.
@@ -123,21 +120,13 @@ impl State {
             link: agreed.link,
             connection,
             waiters: StreamWaiters::default(),
-            arrival_waiters: Waiters::default(),
-            call_waiters: Waiters::default(),
-            room_waiters: Waiters::default(),
-            one_way_waiters: Waiters::default(),
-            open_waiters: Waiters::default(),
+            awaiting: Awaiting::default(),
             discarded: Vec::new(),
             max_metadata: agreed.max_metadata.map(|limit| limit as usize),
             shortage: None,
             has_driver: false,
-            driver_is_awake: false,
-            driver: None,
-            stand_in: StandIn::default(),
-            room_is_awaited: false,
+            driver: DriverSleep::default(),
             more_room,
-            sleeps_until: Deadline::NEVER,
             unflushed: false,
             leadership,
             spinner,
@@ -187,25 +176,25 @@ impl State {
     pub(super) fn wake_users(&mut self) {
         self.due.extend(self.connection.calls.waiters());
         self.wake_openers();
-        self.due.append(&mut self.arrival_waiters);
+        self.due.append(&mut self.awaiting.arrival);
         self.waiters.wake_all(&mut self.due);
         let waiter = self.take_waiter();
         self.due.extend(waiter);
-        self.due.extend(self.driver.clone());
+        self.wake_driver();
     }
 
     /// Remembers a waiter until fewer streams are open.
     pub(super) fn await_open(&mut self, cx: &Context<'_>) {
-        self.open_waiters.remember(cx, &mut self.due);
+        self.awaiting.open.remember(cx, &mut self.due);
     }
 
     /// Wakes the waiters that would begin a call, a message or a stream: none begins on this
     /// session any more.
     pub(super) fn wake_openers(&mut self) {
-        self.due.append(&mut self.call_waiters);
-        self.due.append(&mut self.one_way_waiters);
-        self.due.append(&mut self.open_waiters);
-        self.due.append(&mut self.room_waiters);
+        self.due.append(&mut self.awaiting.call);
+        self.due.append(&mut self.awaiting.one_way);
+        self.due.append(&mut self.awaiting.open);
+        self.due.append(&mut self.awaiting.room);
     }
 
     /// Returns true if waiters may have to be woken once the lock is released.
@@ -219,7 +208,7 @@ impl State {
     /// Makes the waiters for a free stream due if a stream of this side has ended.
     pub(super) fn note_ended_streams(&mut self) {
         if self.connection.streams.take_ended_here() {
-            self.due.append(&mut self.open_waiters);
+            self.due.append(&mut self.awaiting.open);
         }
     }
 
@@ -303,7 +292,7 @@ impl State {
             sent = self.send_backlog()?;
         }
         if has_room {
-            self.due.append(&mut self.room_waiters);
+            self.due.append(&mut self.awaiting.room);
         }
         Ok(self.send_controls()? | sent)
     }
@@ -345,7 +334,7 @@ impl State {
     /// Flushes a reply at once, because a [`Driver`](super::Driver) that is awake may run other
     /// handlers, or other tasks, before its next turn.
     pub(super) fn flush_reply(&mut self) {
-        let is_for_driver = self.has_driver && self.driver_is_awake && self.unflushed;
+        let is_for_driver = self.has_driver && self.driver.is_awake && self.unflushed;
         if is_for_driver
             && !self.is_ended()
             && let Err(error) = self.flush()

@@ -159,7 +159,7 @@ impl State {
     #[inline]
     pub(super) fn has_sent(&mut self, key: StreamKey, is_quiet: bool, cx: &Context<'_>) {
         // A task that waits while no driver takes turns may have to take one.
-        if is_quiet && self.driver_is_awake {
+        if is_quiet && self.driver.is_awake {
             self.waiters.expect_reader(key, cx);
         }
     }
@@ -222,8 +222,8 @@ impl State {
         self.wake_reader(key);
         self.due.extend(self.waiters.of_reset(key));
         // The writer may wait for memory.
-        self.due.append(&mut self.room_waiters);
+        self.due.append(&mut self.awaiting.room);
         // The reader may be the thread that leads, which sleeps in another place.
-        self.due.extend(self.driver.clone());
+        self.wake_driver();
     }
 }

@@ -99,7 +99,7 @@ impl WorkerDriver {
                 turn = state.close_by(end);
             }
             // Other threads send by themselves: this one may be at another session.
-            state.driver_is_awake = false;
+            state.driver.is_awake = false;
             if turn == Turn::Idle {
                 state.link.note_cpu();
             }
@@ -144,7 +144,7 @@ impl WorkerDriver {
                 && !(drains && state.connection.ending.has_drained())
                 && (state.link.status().unwritten > 0) == had_unwritten;
             let until = may_sleep.then(|| state.prepare_sleep());
-            state.driver_is_awake = false;
+            state.driver.is_awake = false;
             until.flatten()
         });
         until.flatten()

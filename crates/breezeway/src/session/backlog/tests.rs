@@ -211,7 +211,7 @@ fn driver_sleeps_no_longer_than_a_reply_may_wait() {
     let sleep = || {
         let until = server.handle.shared.turn(|state, _| {
             let until = state.prepare_sleep();
-            state.driver_is_awake = true;
+            state.driver.is_awake = true;
             until
         });
         until.expect("there is nothing to do").time_left()
@@ -260,7 +260,7 @@ fn count_wakes(server: &ServerSession) -> Arc<Woken> {
 /// Lets the driver sleep, unless there is something to do.
 fn sleep(server: &ServerSession) -> bool {
     let asleep = server.handle.shared.turn(|state, _| state.prepare_sleep().is_some());
-    server.handle.shared.with(|state| state.driver_is_awake = false);
+    server.handle.shared.with(|state| state.driver.is_awake = false);
     asleep
 }
 

@@ -337,7 +337,7 @@ fn go_away_keeps_an_awake_driver_from_sleep_until_it_is_sent() {
         on_every_carrier(|channel, server| {
             let shared = &server.handle.shared;
             // The driver has taken its last turn before the go-away, and sleeps behind it.
-            shared.turn(|state, _| state.driver_is_awake = true);
+            shared.turn(|state, _| state.driver.is_awake = true);
             if drains {
                 server.drain(PATIENCE)
             } else {
