@@ -3,18 +3,22 @@ package breezewayotel_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/metric"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+	metrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	otlp "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
 )
@@ -30,6 +34,48 @@ type collector struct {
 // received has the spans of this process and of those that it starts.
 var received = &collector{arrival: make(chan struct{})}
 
+// A metricsCollector of OTLP keeps the last metrics that it receives.
+type metricsCollector struct {
+	metrics.UnimplementedMetricsServiceServer
+	last atomic.Pointer[metrics.ExportMetricsServiceRequest]
+}
+
+var (
+	receivedMetrics = new(metricsCollector)
+	meters          *metric.MeterProvider
+)
+
+func (c *metricsCollector) Export(_ context.Context,
+	request *metrics.ExportMetricsServiceRequest) (
+	*metrics.ExportMetricsServiceResponse, error) {
+	c.last.Store(request)
+	return &metrics.ExportMetricsServiceResponse{}, nil
+}
+
+// A duration names the durations that are counted together.
+type duration struct{ name, unit, system, method, failure string }
+
+// durations returns the count of each up to now.
+func durations(t *testing.T) map[duration]uint64 {
+	t.Helper()
+	if err := meters.ForceFlush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	counts := make(map[duration]uint64)
+	for _, resource := range receivedMetrics.last.Load().GetResourceMetrics() {
+		for _, scope := range resource.ScopeMetrics {
+			for _, found := range scope.Metrics {
+				for _, point := range found.GetHistogram().GetDataPoints() {
+					value := func(name string) string { return valueOf(point.Attributes, name) }
+					counts[duration{found.Name, found.Unit, value("rpc.system.name"),
+						value("rpc.method"), value("error.type")}] += point.Count
+				}
+			}
+		}
+	}
+	return counts
+}
+
 // endpoint is the collector's address, as the variables of OpenTelemetry have it.
 var endpoint string
 
@@ -41,12 +87,20 @@ func TestMain(m *testing.M) {
 	endpoint = "http://" + listener.Addr().String()
 	server := grpc.NewServer()
 	otlp.RegisterTraceServiceServer(server, received)
+	metrics.RegisterMetricsServiceServer(server, receivedMetrics)
 	go func() { _ = server.Serve(listener) }()
 	exporter, err := otlptracegrpc.New(context.Background(),
 		otlptracegrpc.WithEndpointURL(endpoint))
 	if err != nil {
 		panic(err)
 	}
+	meter, err := otlpmetricgrpc.New(context.Background(),
+		otlpmetricgrpc.WithEndpointURL(endpoint))
+	if err != nil {
+		panic(err)
+	}
+	meters = metric.NewMeterProvider(metric.WithReader(metric.NewPeriodicReader(meter)))
+	otel.SetMeterProvider(meters)
 	otel.SetTracerProvider(sdk.NewTracerProvider(sdk.WithSyncer(exporter)))
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 	os.Exit(m.Run())
@@ -145,15 +199,16 @@ func (all trace) ends(t *testing.T, name string) (client, server *spans.Span) {
 // isCall asserts kind, name and attributes of a span.
 func isCall(t *testing.T, span *spans.Span, name string, kind spans.Span_SpanKind) {
 	t.Helper()
-	called := fmt.Sprintf("%s/%s", attribute(span, "rpc.service"), attribute(span, "rpc.method"))
-	if span.Kind != kind || span.Name != name || called != name ||
-		attribute(span, "rpc.system") != "breezeway" {
+	if span.Kind != kind || span.Name != name || attribute(span, "rpc.method") != name ||
+		attribute(span, "rpc.system.name") != "breezeway" {
 		t.Errorf("%v is not a span of %v of %s", span, kind, name)
 	}
 }
 
-func attribute(span *spans.Span, name string) string {
-	for _, pair := range span.Attributes {
+func attribute(span *spans.Span, name string) string { return valueOf(span.Attributes, name) }
+
+func valueOf(attributes []*common.KeyValue, name string) string {
+	for _, pair := range attributes {
 		if pair.Key == name {
 			return pair.Value.GetStringValue()
 		}

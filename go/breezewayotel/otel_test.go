@@ -178,6 +178,32 @@ func TestFailureMarksBothSpansAndDeclaredExceptionNone(t *testing.T) {
 	}
 }
 
+func TestBothEndsRecordDurations(t *testing.T) {
+	before := durations(t)
+	t.Run("calls", func(t *testing.T) { // the server ends with it
+		s, ctx := serve(t, "shm"), context.Background()
+		_, err := s.room.Say(ctx, line(""))
+		if err = errors.Join(err, listened(ctx, s.room, "nowhere")); err == nil {
+			t.Error("the exception is missing")
+		}
+		if _, err = s.room.Say(ctx, line("fail")); err == nil {
+			t.Error("it has not failed")
+		}
+	})
+	after := durations(t)
+	for _, name := range []string{"rpc.client.call.duration", "rpc.server.call.duration"} {
+		for _, wanted := range []duration{
+			{name, "s", "breezeway", "Room/say", ""},
+			{name, "s", "breezeway", "Room/say", "Failed"},
+			{name, "s", "breezeway", "Room/listen", ""},
+		} {
+			if count := after[wanted] - before[wanted]; count != 1 {
+				t.Errorf("%d of %v", count, wanted)
+			}
+		}
+	}
+}
+
 func TestCancellationIsAFailureOfBothSpans(t *testing.T) {
 	s := serve(t, "shm")
 	client, server := traced(t, 2, func(ctx context.Context) {

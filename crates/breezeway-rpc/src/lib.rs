@@ -64,6 +64,8 @@ mod call;
 mod caller;
 mod channel;
 mod context;
+#[cfg(feature = "opentelemetry")]
+mod durations;
 mod error;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;

@@ -1,12 +1,12 @@
-//! A span of `tracing` for each call and stream, with the feature `opentelemetry`; without it,
-//! nothing at all.
+//! A span of `tracing` and a recorded duration for each call and stream, with the feature
+//! `opentelemetry`; without it, nothing at all.
 //!
-//! Its fields follow OpenTelemetry's conventions for RPC. The client's span travels in the metadata
-//! of the request, as the program's propagator writes it, and is the parent of the server's.
+//! Fields and attributes follow OpenTelemetry's conventions for RPC of version 1.40. The client's
+//! span travels in the metadata of the request, as the program's propagator writes it, and is the
+//! parent of the server's.
 
 #[cfg(feature = "opentelemetry")]
 mod enabled {
-    use std::fmt::Debug;
     use std::mem;
     use std::thread;
 
@@ -20,14 +20,17 @@ mod enabled {
     use tracing_opentelemetry::OpenTelemetrySpanExt;
 
     use crate::context::Context;
+    use crate::durations::CallDuration;
     use crate::error::Error;
     use crate::metadata::{Pairs, RequestMetadata};
     use crate::method::Method;
 
-    /// Span of a call or stream that has not ended.
+    /// Span and duration of a call or stream.
     #[derive(Debug)]
     pub(crate) struct CallSpan {
         span: Span,
+        /// `None` once the call has ended.
+        duration: Option<CallDuration>,
         is_served: bool,
     }
 
@@ -38,9 +41,8 @@ mod enabled {
                 "call",
                 "otel.name" = %format_args!("{}/{}", $method.service, $method.name),
                 "otel.kind" = $kind,
-                "rpc.system" = "breezeway",
-                "rpc.service" = $method.service,
-                "rpc.method" = $method.name,
+                "rpc.system.name" = "breezeway",
+                "rpc.method" = %format_args!("{}/{}", $method.service, $method.name),
                 $($name = $value,)?
                 "error.type" = field::Empty,
                 "otel.status_code" = field::Empty,
@@ -52,7 +54,8 @@ mod enabled {
     impl CallSpan {
         /// Creates the span of a call that is made.
         pub(crate) fn of_client(method: &Method) -> Self {
-            Self { span: span_of!("client", method), is_served: false }
+            let duration = Some(CallDuration::of_client(method));
+            Self { span: span_of!("client", method), duration, is_served: false }
         }
 
         /// Creates the span of a call that is served: a child of its client's.
@@ -66,7 +69,7 @@ mod enabled {
                 // Fails without a layer of OpenTelemetry, which then has no use for the parent.
                 let _ = span.set_parent(parent);
             }
-            Self { span, is_served: true }
+            Self { span, duration: Some(CallDuration::of_server(method)), is_served: true }
         }
 
         /// Runs a part of the call within the span.
@@ -101,32 +104,36 @@ mod enabled {
             outcome
         }
 
-        /// Ends the span with the outcome of the call.
+        /// Ends the span with the outcome of the call, and records its duration.
         pub(crate) fn end<T>(&mut self, outcome: &Result<T, Error>) {
-            let span = mem::replace(&mut self.span, Span::none());
-            if let (Err(error), false) = (outcome, span.is_disabled()) {
-                fail(&span, &error.kind(), &describe(error));
+            match outcome {
+                Ok(_) => self.finish(None, String::new),
+                Err(error) => self.finish(Some(error.kind()), || describe(error)),
             }
+        }
+
+        fn finish(&mut self, failure: Option<ErrorKind>, reason: impl FnOnce() -> String) {
+            let Some(duration) = self.duration.take() else { return };
+            let span = mem::replace(&mut self.span, Span::none());
+            if let (Some(kind), false) = (&failure, span.is_disabled()) {
+                span.record("error.type", field::debug(kind));
+                span.record("otel.status_code", "ERROR");
+                span.record("otel.status_description", reason());
+            }
+            duration.record(failure);
         }
     }
 
     impl Drop for CallSpan {
         fn drop(&mut self) {
-            if self.span.is_disabled() {
-                return;
-            }
             // A caller that panics has dropped its calls.
-            if self.is_served && thread::panicking() {
-                fail(&self.span, &ErrorKind::Failed, "the handler panicked");
+            let (kind, reason) = if self.is_served && thread::panicking() {
+                (ErrorKind::Failed, "the handler panicked")
             } else {
-                fail(&self.span, &ErrorKind::Cancelled, "dropped before its end");
-            }
+                (ErrorKind::Cancelled, "dropped before its end")
+            };
+            self.finish(Some(kind), || reason.to_owned());
         }
-    }
-
-    fn fail(span: &Span, kind: &dyn Debug, reason: &str) {
-        span.record("error.type", field::debug(kind));
-        span.record("otel.status_code", "ERROR").record("otel.status_description", reason);
     }
 
     /// Returns the metadata of a request that makes the server's span a child of the current one.

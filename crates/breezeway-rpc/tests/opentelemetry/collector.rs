@@ -1,4 +1,5 @@
-//! A collector of OTLP in this process, and the pipeline of `tracing` that exports to it.
+//! A collector of OTLP in this process, and the pipelines that export to it: of `tracing`, and of
+//! metrics.
 
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::time::Duration;
@@ -7,15 +8,25 @@ use opentelemetry::propagation::text_map_propagator::FieldIter;
 use opentelemetry::propagation::{Extractor, Injector, TextMapPropagator};
 use opentelemetry::trace::{TraceContextExt, TracerProvider};
 use opentelemetry::{Context, global};
-use opentelemetry_otlp::{SpanExporter, WithExportConfig};
+use opentelemetry_otlp::{MetricExporter, SpanExporter, WithExportConfig};
+use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_server::{
+    MetricsService, MetricsServiceServer,
+};
+use opentelemetry_proto::tonic::collector::metrics::v1::{
+    ExportMetricsServiceRequest, ExportMetricsServiceResponse,
+};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
 };
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
+use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::{HistogramDataPoint, Metric};
 use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SdkTracerProvider};
 use tokio::runtime::Runtime;
@@ -74,9 +85,28 @@ impl TraceService for Received {
     }
 }
 
+/// Metrics of the last export that the collector has received.
+#[derive(Clone, Default)]
+struct ReceivedMetrics(Arc<Mutex<Vec<Metric>>>);
+
+#[async_trait]
+impl MetricsService for ReceivedMetrics {
+    async fn export(
+        &self,
+        request: Request<ExportMetricsServiceRequest>,
+    ) -> Result<Response<ExportMetricsServiceResponse>, Status> {
+        let resources = request.into_inner().resource_metrics.into_iter();
+        let metrics = resources.flat_map(|it| it.scope_metrics).flat_map(|it| it.metrics);
+        *self.0.lock().unwrap() = metrics.collect();
+        Ok(Response::new(ExportMetricsServiceResponse::default()))
+    }
+}
+
 pub(crate) struct Collector {
     runtime: Runtime,
     received: Received,
+    metrics: ReceivedMetrics,
+    meters: SdkMeterProvider,
     // Exports until the process ends.
     _provider: SdkTracerProvider,
 }
@@ -87,21 +117,26 @@ impl Collector {
     /// Starts the collector, and exports the spans of this process to it.
     fn start() -> Self {
         let runtime = Runtime::new().unwrap();
-        let received = Received::default();
-        let provider = {
+        let (received, metrics) = (Received::default(), ReceivedMetrics::default());
+        let (provider, meters) = {
             let _entered = runtime.enter();
             let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
             let endpoint = format!("http://{}", incoming.local_addr().unwrap());
             let service = TraceServiceServer::new(received.clone());
             let server = tonic::transport::Server::builder().add_service(service);
+            let server = server.add_service(MetricsServiceServer::new(metrics.clone()));
             runtime.spawn(server.serve_with_incoming(incoming));
+            let exporter = MetricExporter::builder().with_tonic().with_endpoint(&*endpoint);
+            let reader = PeriodicReader::builder(exporter.build().unwrap()).build();
+            let meters = SdkMeterProvider::builder().with_reader(reader).build();
             let exporter = SpanExporter::builder().with_tonic().with_endpoint(endpoint);
             let soon = BatchConfigBuilder::default().with_scheduled_delay(Duration::from_millis(1));
             let processor = BatchSpanProcessor::builder(exporter.build().unwrap())
                 .with_batch_config(soon.build())
                 .build();
-            SdkTracerProvider::builder().with_span_processor(processor).build()
+            (SdkTracerProvider::builder().with_span_processor(processor).build(), meters)
         };
+        global::set_meter_provider(meters.clone());
         global::set_text_map_propagator(Propagator(TraceContextPropagator::new()));
         let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
         // Of the crates below only the spans of services.
@@ -110,7 +145,7 @@ impl Collector {
             .with_target(module_path!().split("::").next().unwrap(), LevelFilter::INFO);
         let subscriber = tracing_subscriber::registry().with(layer.with_filter(spans));
         tracing::subscriber::set_global_default(subscriber).unwrap();
-        Self { runtime, received, _provider: provider }
+        Self { runtime, received, metrics, meters, _provider: provider }
     }
 
     pub(crate) fn runtime(&self) -> &Runtime {
@@ -124,6 +159,22 @@ impl Collector {
         let outcome = root.in_scope(work);
         drop(root);
         (Trace(self.wait(count + 1, |span| span.trace_id == id)), outcome)
+    }
+
+    /// Returns the unit of a histogram and its count of a method and of an error's type, or of
+    /// calls without an error, up to now.
+    pub(crate) fn count(&self, name: &str, method: &str, error: Option<&str>) -> (String, u64) {
+        self.meters.force_flush().unwrap();
+        let metrics = self.metrics.0.lock().unwrap();
+        let metric = metrics.iter().find(|metric| metric.name == name).expect("it was recorded");
+        let Some(Data::Histogram(histogram)) = &metric.data else { panic!("{metric:?}") };
+        let is_wanted = |point: &&HistogramDataPoint| {
+            value(&point.attributes, "rpc.system.name") == Some("breezeway")
+                && value(&point.attributes, "rpc.method") == Some(method)
+                && value(&point.attributes, "error.type") == error
+        };
+        let count = histogram.data_points.iter().filter(is_wanted).map(|point| point.count).sum();
+        (metric.unit.clone(), count)
     }
 
     /// Waits for this number of spans.
@@ -158,9 +209,13 @@ impl Trace {
     }
 }
 
-/// Returns the text of an attribute.
+/// Returns the text of a span's attribute.
 pub(crate) fn attribute<'s>(span: &'s Span, name: &str) -> Option<&'s str> {
-    let found = span.attributes.iter().find(|attribute| attribute.key == name)?;
+    value(&span.attributes, name)
+}
+
+fn value<'a>(attributes: &'a [KeyValue], name: &str) -> Option<&'a str> {
+    let found = attributes.iter().find(|attribute| attribute.key == name)?;
     match found.value.as_ref()?.value.as_ref()? {
         Value::StringValue(text) => Some(text),
         other => panic!("{other:?}"),

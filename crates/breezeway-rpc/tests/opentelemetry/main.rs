@@ -1,10 +1,11 @@
-//! With the feature `opentelemetry`, calls and streams have spans, and those of both ends are in
-//! one trace.
+//! With the feature `opentelemetry`, calls and streams have spans and durations, and the spans of
+//! both ends are in one trace.
 
 mod collector;
 mod room;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
 use std::thread;
 
 use breezeway::{Address, ServerOptions, SessionOptions, Stopper};
@@ -32,6 +33,7 @@ impl Drop for Served {
 }
 
 fn place() -> (tempfile::TempDir, String) {
+    LazyLock::force(&COLLECTOR); // before the first call
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().display();
     let address = format!("shm:{path}/shm,unix:{path}/unix");
@@ -100,9 +102,8 @@ fn ends<'t>(trace: &'t Trace, method: &str) -> [&'t Span; 2] {
     let server = trace.child(client);
     for (span, kind) in [(client, SpanKind::Client), (server, SpanKind::Server)] {
         assert_eq!((span.kind(), &*span.name), (kind, &*format!("Room/{method}")));
-        assert_eq!(attribute(span, "rpc.system"), Some("breezeway"));
-        assert_eq!(attribute(span, "rpc.service"), Some("Room"));
-        assert_eq!(attribute(span, "rpc.method"), Some(method));
+        assert_eq!(attribute(span, "rpc.system.name"), Some("breezeway"));
+        assert_eq!(attribute(span, "rpc.method"), Some(&*span.name));
     }
     [client, server]
 }
@@ -215,6 +216,35 @@ mod calls {
                 with_default(NoSubscriber::new(), || session(&served).say(line("metadata")));
             assert_eq!(reply.unwrap().text, "0");
         }
+    }
+}
+
+mod durations {
+    use super::*;
+
+    #[test]
+    fn both_ends_of_each_runtime_record_calls_and_streams() {
+        // No other test calls this method. Its reply is a declared exception.
+        for served in both(&ServerOptions::new()) {
+            session(&served).tell().unwrap().finish().unwrap_err();
+            block_on(async {
+                let stream = awaited_session(&served).await.tell().await.unwrap();
+                stream.finish().await.unwrap_err();
+            });
+        }
+        for name in ["rpc.client.call.duration", "rpc.server.call.duration"] {
+            assert_eq!(COLLECTOR.count(name, "Room/tell", None), ("s".to_owned(), 4));
+        }
+    }
+
+    #[test]
+    fn failed_call_has_the_type_of_its_error() {
+        let (_folder, address) = place();
+        let address: Address = address.split_once(',').unwrap().1.parse().unwrap();
+        RoomClient::new(ThriftClient::new(address)).say(line("hi")).unwrap_err();
+        // No other test calls a server that is not there.
+        let count = COLLECTOR.count("rpc.client.call.duration", "Room/say", Some("Unreachable"));
+        assert_eq!(count.1, 1);
     }
 }
 
