@@ -510,6 +510,25 @@ fn server_and_session_events_are_logged() {
     }
 }
 
+#[test]
+fn log_at_trace_has_no_bytes_of_messages() {
+    for runtime in ["blocking", "tokio"] {
+        let serve = Serve::start(&["--log", "trace", "--runtime", runtime]);
+        let mut session = ExclusiveSession::connect(serve.folder.address()).unwrap();
+        for times in [1, 5, 12, 1_000, 100_000] {
+            let body = b"WITNESS.".repeat(times);
+            session.post(0, &body).unwrap();
+            assert_eq!(session.call(0, &body).unwrap().to_vec(), body);
+        }
+        drop(session);
+        serve.running.signal(Signal::TERM);
+        let log = String::from_utf8(serve.running.ends_within(PATIENCE).stderr).unwrap();
+        assert!(log.contains("session started"), "{log}");
+        let as_numbers = "87, 73, 84, 78"; // "WITN"
+        assert!(!log.contains("WITN") && !log.contains(as_numbers), "{runtime}: {log}");
+    }
+}
+
 /// Returns head and body of what an HTTP server answers.
 fn get(at: &str, path: &str) -> (String, String) {
     let mut socket = TcpStream::connect(at).unwrap();

@@ -40,3 +40,17 @@ pub(crate) fn record() {
         seconds.record_many(nanoseconds as f64 / 1e9, count);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_between_two_exports_stop_at_limit() {
+        for _ in 0..2 * MOST_NOTED {
+            note(1);
+        }
+        // Not equal, as other tests may export at any time.
+        assert!(TIMES.lock().unwrap().len() <= MOST_NOTED);
+    }
+}
