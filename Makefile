@@ -55,10 +55,10 @@ ship:
 ## What CI does not run: sanitizers, faults, kills, hostile sessions, restarts, soaks, a release's files, containers (three hours).
 full: service-matrix carriers-tls go-race asan tsan properties soak slow soak-go restarts failover random-idls faults attacks torture hostile deny dist containers
 
-## The quick rows of every table: carriers and rare calls, iceoryx2, codecs, gRPC (five minutes after the builds).
+## The quick rows of every table: carriers, rare calls, iceoryx2, codecs, gRPC (five minutes after the builds).
 bench: release
 	target/release/breezeway compare --quick
-	$(MAKE) bench-iceoryx2 bench-thrift bench-grpc
+	$(MAKE) bench-rare bench-iceoryx2 bench-thrift bench-grpc
 
 ## Documentation with every feature, warnings denied: with a nightly as docs.rs builds it, else as this toolchain does.
 docs:

@@ -105,7 +105,12 @@ bench-tokio:
 	bench/target/release/tokio-peers streams
 	bench/target/release/tokio-peers streams --two-processes
 	bench/target/release/tokio-peers closed
-	bench/target/release/tokio-peers paced
+	bench/target/release/tokio-peers rare
+
+## Rare calls under tokio beside tokio's unix sockets, in pairs (a minute).
+bench-rare:
+	cd bench && $(CARGO) build --release --locked --quiet -p tokio-peers
+	bench/target/release/tokio-peers rare
 
 ## Comparison programs; rivals are dependencies here only.
 peers:

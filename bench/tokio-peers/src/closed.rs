@@ -32,9 +32,10 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
         }
         let folder = tempfile::tempdir()?;
         let [ours_at, theirs_at] = ["ours", "theirs"].map(|name| folder.path().join(name));
+        let pinned = flavour == Flavour::CurrentThread;
         let _servers = [
-            Server::start(System::Breezeway, flavour, &ours_at, settings.size)?,
-            Server::start(System::Unix, flavour, &theirs_at, settings.size)?,
+            Server::start(System::Breezeway, flavour, pinned, &ours_at, settings.size)?,
+            Server::start(System::Unix, flavour, pinned, &theirs_at, settings.size)?,
         ];
         let turn = Duration::from_millis(settings.turn);
         for place in Place::of(flavour) {

@@ -3,7 +3,7 @@
 
 mod breezeway;
 mod closed;
-mod paced;
+mod rare;
 mod report;
 mod shmipc;
 mod streams;
@@ -30,8 +30,9 @@ enum Command {
     Streams(streams::Settings),
     /// One stream, one message after the other: ours against a unix stream of tokio, in turn
     Closed(closed::Settings),
-    /// One stream, messages at fixed times: ours against a unix stream of tokio, in turn
-    Paced(paced::Settings),
+    /// Calls at fixed times, both sides asleep in between: ours against a unix stream of tokio, in
+    /// turn
+    Rare(rare::Settings),
     /// Echoes, in a process of its own
     #[command(hide = true)]
     Serve {
@@ -80,7 +81,7 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Streams(settings) => streams::run(&settings),
         Command::Closed(settings) => closed::run(&settings),
-        Command::Paced(settings) => paced::run(&settings),
+        Command::Rare(settings) => rare::run(&settings),
         Command::Serve { system, runtime, path, size } => {
             let runtime = runtime.runtime()?;
             match system {

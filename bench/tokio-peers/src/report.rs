@@ -37,9 +37,11 @@ fn pin(process: Option<Pid>, cpu: usize) -> Result<()> {
 pub(crate) struct Server(Child);
 
 impl Server {
+    /// Starts a server; pinned, it has CPU 1, and this process CPU 0.
     pub(crate) fn start(
         system: System,
         runtime: Flavour,
+        pinned: bool,
         path: &Path,
         size: usize,
     ) -> Result<Self> {
@@ -53,7 +55,7 @@ impl Server {
             .stdout(Stdio::piped())
             .spawn()?;
         let output = child.stdout.take().context("its output")?;
-        if runtime == Flavour::CurrentThread {
+        if pinned {
             // Two processes that the scheduler puts on one CPU would measure the scheduler.
             pin(None, 0)?;
             pin(Pid::from_raw(child.id() as i32), 1)?;
