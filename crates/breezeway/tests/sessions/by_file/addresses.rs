@@ -67,15 +67,6 @@ fn socket_of_killed_server_is_reported_as_left_over() {
     assert!(error.to_string().contains("left-over"), "{error}");
 }
 
-/// A bind mount of the socket file keeps the file of the server that ended.
-#[test]
-fn an_unserved_file_names_the_mount_of_its_folder() {
-    let folder = Folder::new();
-    leave_over(&folder);
-    let error = connect_error(&folder.address());
-    assert!(error.to_string().contains("mount its folder"), "{error}");
-}
-
 #[test]
 fn suspended_server_fails_connect_at_handshake_timeout() {
     let server = Server::waiting(WaitPolicy::Adaptive);
@@ -147,6 +138,26 @@ fn socket_of_killed_server_is_taken_over_repeatedly() {
         server.process.kill();
         assert!(folder.socket().exists());
     }
+}
+
+#[test]
+fn socket_file_of_earlier_server_refuses_clients() {
+    let mut first = Server::waiting(WaitPolicy::Adaptive);
+    // The same file under another name, as where it alone is mounted into a container.
+    let kept = first.folder.path().join("kept.sock");
+    fs::hard_link(first.socket(), &kept).unwrap();
+    let address = first.address().to_string();
+    let kept: Address = address
+        .replace(&*first.socket().to_string_lossy(), &kept.to_string_lossy())
+        .parse()
+        .unwrap();
+    assert_takes_clients(&kept);
+    first.process.kill();
+    let second = Server::start_in(Arc::clone(&first.folder), Settings::new());
+    let error = connect_error(&kept);
+    assert!(matches!(error, ConnectError::NotListening(_)), "{error:?}");
+    assert!(error.to_string().contains("mount its folder"), "{error}");
+    assert_takes_clients(&second.address());
 }
 
 #[test]
