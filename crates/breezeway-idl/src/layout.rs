@@ -83,8 +83,9 @@ impl Code {
 
     /// Appends `name: Type,`: the type moves to the next line if it must.
     pub(crate) fn typed(&mut self, name: &str, ty: &str) {
-        if self.indent + width(name) + width(ty) + 3 <= MAX_WIDTH {
-            return self.line(&format!("{name}: {ty},"));
+        let flat = format!("{name}: {ty},");
+        if self.fits(&flat) {
+            return self.line(&flat);
         }
         if self.indent + width(ty) + 5 <= MAX_WIDTH {
             self.line(&format!("{name}:"));
@@ -97,13 +98,13 @@ impl Code {
     pub(crate) fn signature(&mut self, head: &str, parameters: &[Parameter], tail: &str) {
         let flat: Vec<_> = parameters.iter().map(Parameter::flat).collect();
         let flat = format!("{head}({}){tail}", flat.join(", "));
-        if self.indent + width(&flat) <= MAX_WIDTH {
+        if self.fits(&flat) {
             return self.line(&flat);
         }
         self.line(&format!("{head}("));
         self.indented(|code| {
             for parameter in parameters {
-                code.parameter(parameter);
+                code.bound(parameter, code.indent);
             }
         });
         self.result(tail);
@@ -133,11 +134,6 @@ impl Code {
         self.signature(head, parameters, tail);
         self.indented(body);
         self.line("}");
-    }
-
-    /// Appends a parameter on its own line.
-    fn parameter(&mut self, parameter: &Parameter) {
-        self.bound(parameter, self.indent);
     }
 
     /// Appends a parameter or bound on its own line, whose parts are indented from `indent` if it
@@ -299,7 +295,7 @@ impl Code {
             [one] => format!("use {path}::{one};"),
             many => format!("use {path}::{{{}}};", many.join(", ")),
         };
-        if self.indent + width(&flat) <= MAX_WIDTH {
+        if self.fits(&flat) {
             return self.line(&flat);
         }
         self.line(&format!("use {path}::{{"));
