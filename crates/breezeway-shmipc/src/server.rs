@@ -1,38 +1,32 @@
 //! Serving: handshakes run on other threads, so that a slow client delays no other, and agreed
 //! sessions are returned.
 
+mod handshakes;
+mod hot_restart;
+
 use std::collections::VecDeque;
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::task::Waker;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use breezeway_os::{Deadline, Notifier, scm};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
+use breezeway_os::{Deadline, Notifier};
+use rustix::net::{Shutdown, shutdown};
 
+use self::hot_restart::Restarted;
 use crate::address::Address;
 use crate::core::Core;
-use crate::error::{HandshakeError, ServeError, SessionEnd, StreamError};
+use crate::error::{ServeError, SessionEnd, StreamError};
 use crate::handler::Handler;
-use crate::handshake;
 use crate::listener::Listener;
 use crate::lock::{lock, wait};
 use crate::log_limit::warn_limited;
 use crate::options::ServerOptions;
 use crate::session::Session;
 use crate::stream::Stream;
-use crate::wire::{self, MessageType};
 
-/// Time that accepting rests when the process is out of descriptors or memory.
-const REST: Duration = Duration::from_millis(20);
-/// Time that a thread waits for the next handshake after one.
-const HANDSHAKE_REST: Duration = Duration::from_secs(1);
-/// Interval at which a hot restart polls for acknowledgements, for sessions without a receiving
-/// thread.
-const POLL_EVERY: Duration = Duration::from_millis(10);
+pub use hot_restart::RestartReport;
 
 /// Accepts shmipc clients at an address. Stops when dropped; sessions that it has returned
 /// continue.
@@ -45,15 +39,6 @@ pub struct Server {
 /// `None`.
 #[derive(Clone)]
 pub struct Stopper(Weak<Shared>);
-
-/// Result of a hot restart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RestartReport {
-    /// Number of sessions that their clients have replaced by one with the new server.
-    pub acknowledged: usize,
-    /// Number of sessions whose client did not acknowledge in time, or is gone.
-    pub missing: usize,
-}
 
 struct Shared {
     options: ServerOptions,
@@ -77,16 +62,6 @@ struct State {
     resting: usize,
     next_ticket: u64,
     waiting: Vec<Waker>,
-}
-
-/// A hot restart that was announced, for clients whose handshake was in progress then.
-#[derive(Clone, Copy)]
-struct Restarted {
-    epoch: u64,
-    /// Ticket of the first connection that was accepted later. A client that connects that late has
-    /// found the address without a new server behind it, and would be sent back here again and
-    /// again.
-    next_ticket: u64,
 }
 
 impl Server {
@@ -235,38 +210,7 @@ impl Server {
     /// A client that is still in its handshake gets the announcement once its session exists, and
     /// is not in the report.
     pub fn hot_restart(&self, epoch: u64, timeout: Duration) -> RestartReport {
-        let live = self.shared.begin_restart(epoch);
-        let announced: Vec<_> = live.iter().filter(|core| announce_restart(core, epoch)).collect();
-        let deadline = Deadline::after(timeout);
-        let acknowledged =
-            announced.iter().filter(|core| await_acknowledgement(core, epoch, deadline)).count();
-        RestartReport { acknowledged, missing: live.len() - acknowledged }
-    }
-}
-
-/// Returns true if the client has already closed the connection, as a client does that only tests
-/// whether a server listens: not worth a handshake. Its data, if any, stays in the socket.
-fn is_closed(socket: &OwnedFd) -> bool {
-    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-    recv(socket, &mut [0; 1], flags).is_ok_and(|(_, received)| received == 0)
-}
-
-fn announce_restart(core: &Core, epoch: u64) -> bool {
-    core.ended().is_none()
-        && core.send(&wire::hot_restart(MessageType::HotRestart, core.version, epoch)).is_ok()
-}
-
-/// Returns true if the client acknowledges in time.
-fn await_acknowledgement(core: &Core, epoch: u64, deadline: Deadline) -> bool {
-    loop {
-        let until = deadline.min(Deadline::after(POLL_EVERY));
-        if core.restart.wait_acknowledged(epoch, until, || core.ended().is_some()) {
-            return true;
-        }
-        if deadline.has_passed() || core.ended().is_some() {
-            return false;
-        }
-        core.help_receive();
+        self.shared.hot_restart(epoch, timeout)
     }
 }
 
@@ -301,181 +245,6 @@ impl Shared {
         self.accepted_more.notify_all();
     }
 
-    fn accept_connections(self: &Arc<Self>, listener: &Listener) {
-        loop {
-            let mut fds = [
-                PollFd::new(listener, PollFlags::IN),
-                PollFd::from_borrowed_fd(self.stop.as_fd(), PollFlags::IN),
-            ];
-            let _ = poll(&mut fds, None);
-            if lock(&self.state).stopped {
-                return;
-            }
-            match self.accept_all(listener) {
-                Ok(()) => {}
-                Err(error) => {
-                    warn_limited!(%error, "cannot accept a shmipc client");
-                    std::thread::sleep(REST);
-                }
-            }
-        }
-    }
-
-    /// Takes every waiting connection, so that the backlog has room.
-    fn accept_all(self: &Arc<Self>, listener: &Listener) -> io::Result<()> {
-        while let Some(socket) = listener.accept()? {
-            if is_closed(&socket) {
-                tracing::debug!("a shmipc client left before it sent anything");
-            } else {
-                self.begin(socket);
-            }
-        }
-        Ok(())
-    }
-
-    /// Starts a handshake on a thread that has ended another one, or on a new one; at the limit the
-    /// oldest unfinished handshake is ended.
-    fn begin(self: &Arc<Self>, socket: OwnedFd) {
-        let Some(ticket) = self.register(&socket) else {
-            return scm::close_connection(socket);
-        };
-        let mut state = lock(&self.state);
-        state.accepted.push_back((socket, ticket));
-        if state.resting >= state.accepted.len() {
-            drop(state);
-            self.accepted_more.notify_one();
-            return;
-        }
-        drop(state);
-        let own = Arc::clone(self);
-        let spawned = std::thread::Builder::new()
-            .name("shmipc-handshake".to_owned())
-            .spawn(move || own.shake_all_hands());
-        if let Err(error) = spawned {
-            warn_limited!(%error, "no thread for a shmipc handshake");
-            self.give_up(ticket);
-        }
-    }
-
-    /// Closes a connection for lack of a thread, unless a resting one has taken it.
-    fn give_up(&self, ticket: u64) {
-        let mut state = lock(&self.state);
-        let place = state.accepted.iter().position(|(_, other)| *other == ticket);
-        let accepted = place.and_then(|place| state.accepted.remove(place));
-        drop(state);
-        if let Some((socket, _)) = accepted {
-            self.unregister(ticket);
-            scm::close_connection(socket);
-        }
-    }
-
-    /// Performs one handshake after the other, until none has come for a while.
-    fn shake_all_hands(&self) {
-        while let Some((socket, ticket)) = self.next_accepted() {
-            self.shake_hands(socket, ticket);
-        }
-    }
-
-    fn next_accepted(&self) -> Option<(OwnedFd, u64)> {
-        let until = Deadline::after(HANDSHAKE_REST);
-        let mut state = lock(&self.state);
-        state.resting += 1;
-        let next = loop {
-            if let Some(next) = state.accepted.pop_front() {
-                break Some(next);
-            }
-            if state.stopped || until.has_passed() {
-                break None;
-            }
-            state = wait(&self.accepted_more, state, until);
-        };
-        state.resting -= 1;
-        next
-    }
-
-    fn register(&self, socket: &OwnedFd) -> Option<u64> {
-        let copy = socket.try_clone().inspect_err(|error| {
-            warn_limited!(%error, "a shmipc client is refused: its socket cannot be duplicated");
-        });
-        let copy = copy.ok()?;
-        let mut state = lock(&self.state);
-        state.forget_ended();
-        if state.sessions.len() >= self.options.max_sessions {
-            let limit = self.options.max_sessions;
-            warn_limited!(limit, "a shmipc client is refused: raise max_sessions");
-            return None;
-        }
-        if state.half_open.len() >= self.options.max_half_open
-            && let Some((_, oldest)) = state.half_open.pop_front()
-        {
-            let limit = self.options.max_half_open;
-            warn_limited!(limit, "the oldest unfinished shmipc handshake is ended: max_half_open");
-            let _ = shutdown(&oldest, Shutdown::Both);
-        }
-        let ticket = state.next_ticket;
-        state.next_ticket += 1;
-        state.half_open.push_back((ticket, copy));
-        Some(ticket)
-    }
-
-    /// Removes a ticket, before the socket is passed on, so that closing it closes the connection
-    /// at once.
-    fn unregister(&self, ticket: u64) {
-        let mut state = lock(&self.state);
-        let place = state.half_open.iter().position(|(other, _)| *other == ticket);
-        let copy = place.and_then(|place| state.half_open.remove(place));
-        drop(state);
-        // Without the lock, because this may be the last descriptor.
-        drop(copy);
-    }
-
-    fn shake_hands(&self, socket: OwnedFd, ticket: u64) {
-        let shaken = handshake::accept(socket, &self.options);
-        self.unregister(ticket);
-        match shaken {
-            Ok(parts) => {
-                self.hand_out(Session::new(parts, self.options.session.clone()), ticket);
-            }
-            // A client that tests whether a server listens.
-            Err(error @ HandshakeError::Closed) => tracing::debug!(%error, "shmipc handshake"),
-            Err(error) => warn_limited!(%error, "a shmipc client is refused"),
-        }
-    }
-
-    fn hand_out(&self, session: Session, ticket: u64) {
-        let mut state = lock(&self.state);
-        state.forget_ended();
-        if state.stopped {
-            return;
-        }
-        if state.sessions.len() >= self.options.max_sessions {
-            let limit = self.options.max_sessions;
-            warn_limited!(limit, "a shmipc client is refused: raise max_sessions");
-            return;
-        }
-        let restarted = state.restarted.filter(|restarted| ticket < restarted.next_ticket);
-        // Held only where it must be: dropping the last handle of a session frees its memory.
-        let late = restarted.map(|restarted| (Arc::clone(&session.core), restarted.epoch));
-        state.sessions.push(Arc::downgrade(&session.core));
-        state.ready.push_back(session);
-        state.wake_all();
-        self.changed.notify_one();
-        drop(state);
-        if let Some((core, epoch)) = late {
-            announce_restart(&core, epoch);
-        }
-    }
-
-    /// Returns the sessions that must get the announcement; those still in their handshake get it
-    /// later.
-    fn begin_restart(&self, epoch: u64) -> Vec<Arc<Core>> {
-        let mut state = lock(&self.state);
-        state.restarted = Some(Restarted { epoch, next_ticket: state.next_ticket });
-        let sessions = state.held_sessions();
-        drop(state);
-        living(sessions)
-    }
-
     fn live(&self) -> Vec<Arc<Core>> {
         let sessions = lock(&self.state).held_sessions();
         living(sessions)
@@ -503,108 +272,5 @@ impl State {
         for waker in self.waiting.drain(..) {
             waker.wake();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::net::UnixStream;
-
-    use super::*;
-    use crate::options::Trust;
-
-    /// Returns the number of threads of this process that perform handshakes, of any server.
-    fn handshake_threads() -> usize {
-        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-        let names = tasks.flat_map(|task| std::fs::read_to_string(task.path().join("comm")));
-        names.filter(|name| name.trim() == "shmipc-handshak").count()
-    }
-
-    #[test]
-    fn a_flood_of_connections_takes_few_threads() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("sock");
-        let options = ServerOptions::new(Trust::SameUser);
-        let _server = Server::bind(&Address::Unix(path.clone()), options).unwrap();
-        let mut most = 0;
-        for number in 0..2000 {
-            let mut client = UnixStream::connect(&path).unwrap();
-            if number % 2 == 0 {
-                // Bytes that are not shmipc end a handshake at once; the other clients send
-                // nothing.
-                let _ = io::Write::write_all(&mut client, b"GET / HTTP/1.1");
-                let _ = io::Read::read(&mut client, &mut [0]);
-            }
-            drop(client);
-            most = most.max(if number % 100 == 0 { handshake_threads() } else { 0 });
-        }
-        // Those of other tests count too.
-        assert!(most < 100, "{most} threads for one client at a time");
-    }
-
-    #[test]
-    fn taken_handshake_keeps_its_place_on_give_up() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("sock");
-        let options = ServerOptions::new(Trust::SameUser);
-        let server = Server::bind(&Address::Unix(path), options).unwrap();
-        let patience = Deadline::after(Duration::from_secs(30));
-        let (_silent, socket) = UnixStream::pair().unwrap();
-        server.shared.begin(OwnedFd::from(socket));
-        // It waits for a thread by now, or a thread has taken it.
-        while !lock(&server.shared.state).accepted.is_empty() {
-            assert!(!patience.has_passed());
-            std::thread::yield_now();
-        }
-        let (ticket, _) = *lock(&server.shared.state).half_open.front().expect("it is half open");
-        server.shared.give_up(ticket);
-        let half_open = lock(&server.shared.state).half_open.len();
-        assert_eq!(half_open, 1, "it is counted, and shut down when the server stops");
-        // A connection that was not taken is closed.
-        let (mut client, socket) = UnixStream::pair().unwrap();
-        let socket = OwnedFd::from(socket);
-        let ticket = server.shared.register(&socket).unwrap();
-        // Without a notification no thread takes it.
-        lock(&server.shared.state).accepted.push_back((socket, ticket));
-        server.shared.give_up(ticket);
-        assert_eq!(lock(&server.shared.state).half_open.len(), 1);
-        assert_eq!(io::Read::read(&mut client, &mut [0]).unwrap(), 0);
-    }
-
-    /// Returns the announcement of a hot restart that a client got.
-    fn announced_to(client: &Session, deadline: Deadline) -> Option<u64> {
-        loop {
-            client.core.help_receive();
-            let announced = client.core.restart.take_announced();
-            if announced.is_some() || deadline.has_passed() {
-                return announced;
-            }
-            std::thread::yield_now();
-        }
-    }
-
-    #[test]
-    fn hot_restart_is_announced_to_handshakes_in_progress() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("sock");
-        let options = ServerOptions::new(Trust::SameUser);
-        let server = Server::bind(&Address::Unix(path.clone()), options).unwrap();
-        let patience = Deadline::after(Duration::from_secs(30));
-        let connect = || UnixStream::connect(&path).unwrap();
-        let early = connect();
-        while lock(&server.shared.state).half_open.is_empty() {
-            assert!(!patience.has_passed());
-            std::thread::yield_now();
-        }
-        let report = server.hot_restart(7, Duration::ZERO);
-        assert_eq!(report, RestartReport { acknowledged: 0, missing: 0 });
-        let shake_hands = |socket: UnixStream| {
-            Session::connect_over(socket.into(), &crate::ClientOptions::new(Trust::SameUser))
-                .unwrap()
-        };
-        assert_eq!(announced_to(&shake_hands(early), patience), Some(7));
-        let late = shake_hands(connect());
-        assert!(server.accept().is_some() && server.accept().is_some());
-        assert_eq!(announced_to(&late, Deadline::after(Duration::ZERO)), None);
     }
 }
