@@ -45,11 +45,6 @@ pub fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
     Ok((mapping, fd))
 }
 
-/// Creates a segment like [`create`], charged to `account`.
-fn create_for(size: usize, account: &MemoryAccount) -> Result<(Mapping, OwnedFd), SegmentError> {
-    account.make(size, create)
-}
-
 /// Creates a segment like [`create`], charged to `account`; where the kernel provides huge pages,
 /// of a whole number of them within `bounds`. That is much faster and may take more memory.
 pub fn create_near(
@@ -61,7 +56,7 @@ pub fn create_near(
     // The reason for the lack of huge pages does not matter.
     match huge.and_then(|size| account.make(size, create_of_huge_pages).ok()) {
         Some(made) => Ok(made),
-        None => create_for(size, account),
+        None => account.make(size, create),
     }
 }
 
