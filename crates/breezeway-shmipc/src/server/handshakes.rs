@@ -9,8 +9,8 @@ use breezeway_os::{Deadline, scm};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
-use super::Shared;
 use super::hot_restart::announce_restart;
+use super::{Shared, State};
 use crate::error::HandshakeError;
 use crate::handshake;
 use crate::listener::Listener;
@@ -122,10 +122,7 @@ impl Shared {
         });
         let copy = copy.ok()?;
         let mut state = lock(&self.state);
-        state.forget_ended();
-        if state.sessions.len() >= self.options.max_sessions {
-            let limit = self.options.max_sessions;
-            warn_limited!(limit, "a shmipc client is refused: raise max_sessions");
+        if !self.has_room(&mut state) {
             return None;
         }
         if state.half_open.len() >= self.options.max_half_open
@@ -139,6 +136,17 @@ impl Shared {
         state.next_ticket += 1;
         state.half_open.push_back((ticket, copy));
         Some(ticket)
+    }
+
+    /// Returns true if `max_sessions` permits one more session.
+    fn has_room(&self, state: &mut State) -> bool {
+        state.forget_ended();
+        let limit = self.options.max_sessions;
+        let has_room = state.sessions.len() < limit;
+        if !has_room {
+            warn_limited!(limit, "a shmipc client is refused: raise max_sessions");
+        }
+        has_room
     }
 
     /// Removes a ticket, before the socket is passed on, so that closing it closes the connection
@@ -167,13 +175,7 @@ impl Shared {
 
     fn hand_out(&self, session: Session, ticket: u64) {
         let mut state = lock(&self.state);
-        state.forget_ended();
-        if state.stopped {
-            return;
-        }
-        if state.sessions.len() >= self.options.max_sessions {
-            let limit = self.options.max_sessions;
-            warn_limited!(limit, "a shmipc client is refused: raise max_sessions");
+        if state.stopped || !self.has_room(&mut state) {
             return;
         }
         let restarted = state.restarted.filter(|restarted| ticket < restarted.next_ticket);
