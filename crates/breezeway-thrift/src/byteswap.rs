@@ -358,17 +358,13 @@ pub(crate) fn short_utf8_text(bytes: &[u8]) -> Option<&str> {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ShortText {
     length: u8,
-    bytes: [u8; SHORT_TEXT],
+    bytes: [u8; ShortText::ROOM],
 }
-
-/// Maximum length of short text in bytes.
-#[cfg(feature = "small-strings")]
-const SHORT_TEXT: usize = 30;
 
 #[cfg(feature = "small-strings")]
 impl ShortText {
     /// Maximum length in bytes.
-    pub(crate) const ROOM: usize = SHORT_TEXT;
+    pub(crate) const ROOM: usize = 30;
 
     /// Returns a copy of `text`, if it is short enough.
     #[inline(always)]
