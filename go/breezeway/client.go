@@ -42,8 +42,11 @@ func (c *Client) call(ctx context.Context, method uint32, out outgoing) (reply M
 
 // neverRan returns true if a call that failed with err never ran.
 func (s *Session) neverRan(out *outgoing, err error) bool {
-	if err == nil || !out.sent {
-		return !out.sent
+	if !out.sent {
+		return true
+	}
+	if err == nil {
+		return false
 	}
 	var failure *CallError
 	return errors.As(err, &failure) && failure.Code == CodeRefused && s.isGoingAway()
