@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"runtime"
 	"time"
 
@@ -69,7 +70,13 @@ func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 		return
 	}
 	if err != nil {
-		s.log.Debug("breezeway: no session", "error", s.opts.explained(err, stopped))
+		// A server that has stopped allows no client the whole time.
+		if stopped && errors.Is(err, os.ErrDeadlineExceeded) {
+			err = fmt.Errorf("breezeway: the server stopped before the hello: %w", err)
+		} else {
+			err = s.opts.explained(err)
+		}
+		s.log.Debug("breezeway: no session", "error", err)
 		s.closeRefused(conn, g.refused)
 		return
 	}

@@ -105,11 +105,11 @@ func clientSession(conn net.Conn, address Address, opts *options, config *tls.Co
 	[]int, error) {
 	g, err := meet(conn, address.Carrier, config, true)
 	if err != nil {
-		return nil, nil, opts.explained(err, false)
+		return nil, nil, opts.explained(err)
 	}
 	agreed, err := connect(g, opts)
 	if err != nil {
-		return nil, g.refused, opts.explained(err, false)
+		return nil, g.refused, opts.explained(err)
 	}
 	session, err := newSession(agreed, conn, g.raw, g.peer, opts, true)
 	return session, nil, err

@@ -161,14 +161,10 @@ func (a *agreement) receive(g *greeting) error {
 	return err
 }
 
-// explained returns the error of a handshake, with the reason if the handshake took too long. A
-// server that has stopped allows no client the whole time.
-func (o *options) explained(err error, stopped bool) error {
-	switch {
-	case !errors.Is(err, os.ErrDeadlineExceeded):
+// explained returns the error of a handshake, with the reason if the handshake took too long.
+func (o *options) explained(err error) error {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
-	case stopped:
-		return fmt.Errorf("breezeway: the server stopped before the hello: %w", err)
 	}
 	return fmt.Errorf("breezeway: no hello within %v; the peer hangs or does not speak "+
 		"Breezeway: %w", o.handshakeTimeout, err)
