@@ -11,8 +11,8 @@ use super::state::{RETRY, State};
 use crate::carrier::{Carrier, LinkError};
 use crate::time::to_deadline;
 
-/// The sleep of a session's driver, which may be a waiting thread.
-pub(super) struct DriverSleep {
+/// State of a session's driver, which may be a waiting thread.
+pub(super) struct DriverState {
     /// True if the driver takes another turn before it sleeps.
     pub(super) is_awake: bool,
     /// Waker that interrupts the sleep.
@@ -25,7 +25,7 @@ pub(super) struct DriverSleep {
     pub(super) stand_in: StandIn,
 }
 
-impl Default for DriverSleep {
+impl Default for DriverState {
     fn default() -> Self {
         Self {
             is_awake: false,
@@ -144,7 +144,7 @@ impl State {
     pub(super) fn set_driver(&mut self, waker: &Waker) {
         match &mut self.driver.waker {
             Some(driver) => driver.clone_from(waker),
-            none => *none = Some(waker.clone()),
+            unset => *unset = Some(waker.clone()),
         }
     }
 

@@ -19,7 +19,7 @@ use super::backlog::PATIENCE;
 use super::ending::LINGER;
 use super::leadership::Leadership;
 use super::receiving::QueuedMessage;
-use super::sleeping::DriverSleep;
+use super::sleeping::DriverState;
 use super::stream_waiters::{Registration, StreamWaiters};
 use super::waiters::Waiters;
 use crate::carrier::{Body, LinkError, Notice};
@@ -53,7 +53,7 @@ pub(crate) enum Turn {
 
 /// Waiters that belong to no call or stream, by the thing that they wait for.
 #[derive(Default)]
-pub(super) struct Awaiting {
+pub(super) struct GeneralWaiters {
     /// For something to accept.
     pub(super) arrival: Waiters,
     /// To make one more call.
@@ -71,7 +71,7 @@ pub(crate) struct State {
     pub(super) link: Link,
     pub(super) connection: Connection<QueuedMessage, Waker, OwnedBody, Arc<CallError>>,
     pub(super) waiters: StreamWaiters,
-    pub(super) awaiting: Awaiting,
+    pub(super) awaiting: GeneralWaiters,
     /// Wakers of waits that have ended, to be dropped without the lock.
     pub(super) discarded: Vec<Waker>,
     /// Length of the longest metadata block that this side accepts, and that the peer accepts.
@@ -80,7 +80,7 @@ pub(crate) struct State {
     pub(super) shortage: Option<SegmentError>,
     /// True if a [`Driver`](super::Driver) takes the turns.
     pub(super) has_driver: bool,
-    pub(super) driver: DriverSleep,
+    pub(super) driver: DriverState,
     /// Event that brings more room than there was at the last search for it.
     pub(super) more_room: Want,
     /// True if something was published and the peer not yet woken for it.
@@ -120,12 +120,12 @@ impl State {
             link: agreed.link,
             connection,
             waiters: StreamWaiters::default(),
-            awaiting: Awaiting::default(),
+            awaiting: GeneralWaiters::default(),
             discarded: Vec::new(),
             max_metadata: agreed.max_metadata.map(|limit| limit as usize),
             shortage: None,
             has_driver: false,
-            driver: DriverSleep::default(),
+            driver: DriverState::default(),
             more_room,
             unflushed: false,
             leadership,
