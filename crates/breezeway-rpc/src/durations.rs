@@ -7,7 +7,7 @@ use breezeway::ErrorKind;
 use opentelemetry::metrics::Histogram;
 use opentelemetry::{KeyValue, global};
 
-use crate::method::Method;
+use crate::method::{FullName, Method};
 
 /// Bounds of the buckets in seconds, if the program's views set no others. The conventions begin at
 /// 5 ms, and a call in shared memory takes microseconds.
@@ -35,8 +35,7 @@ fn histogram(name: &'static str, description: &'static str) -> Histogram<f64> {
 pub(crate) struct CallDuration {
     of: &'static LazyLock<Histogram<f64>>,
     begun: Instant,
-    service: &'static str,
-    method: &'static str,
+    method: FullName,
 }
 
 impl CallDuration {
@@ -49,15 +48,14 @@ impl CallDuration {
     }
 
     fn begin(of: &'static LazyLock<Histogram<f64>>, method: &Method) -> Self {
-        Self { of, begun: Instant::now(), service: method.service, method: method.name }
+        Self { of, begun: Instant::now(), method: method.full_name() }
     }
 
     /// Records the time up to now, with the kind of the failure.
     pub(crate) fn record(self, failure: Option<ErrorKind>) {
-        let method = format!("{}/{}", self.service, self.method);
         let mut attributes = vec![
             KeyValue::new("rpc.system.name", "breezeway"),
-            KeyValue::new("rpc.method", method),
+            KeyValue::new("rpc.method", self.method.to_string()),
         ];
         attributes.extend(failure.map(|kind| KeyValue::new("error.type", format!("{kind:?}"))));
         self.of.record(self.begun.elapsed().as_secs_f64(), &attributes);

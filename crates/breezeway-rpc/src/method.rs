@@ -1,5 +1,8 @@
 //! Methods on the wire.
 
+#[cfg(feature = "opentelemetry")]
+use std::fmt;
+
 use crate::error::Error;
 use crate::thrift::{self, ExceptionKind, Streaming};
 
@@ -16,6 +19,21 @@ pub struct Method {
     pub oneway: bool,
     /// Side that sends more than one message.
     pub streaming: Streaming,
+}
+
+/// Name of a method in traces and metrics: displayed as `SERVICE/METHOD`.
+#[cfg(feature = "opentelemetry")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FullName {
+    service: &'static str,
+    name: &'static str,
+}
+
+#[cfg(feature = "opentelemetry")]
+impl fmt::Display for FullName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.service, self.name)
+    }
 }
 
 impl Method {
@@ -42,6 +60,12 @@ impl Method {
     /// Returns true if the method is a stream, and not a call.
     pub const fn is_stream(&self) -> bool {
         !matches!(self.streaming, Streaming::None | Streaming::Unary)
+    }
+
+    /// Returns the name of the method in traces and metrics.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) fn full_name(&self) -> FullName {
+        FullName { service: self.service, name: self.name }
     }
 
     /// Fails if a stream's method is called.

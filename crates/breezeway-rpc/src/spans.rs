@@ -39,10 +39,10 @@ mod enabled {
             tracing::info_span!(
                 target: "breezeway_rpc::calls",
                 "call",
-                "otel.name" = %format_args!("{}/{}", $method.service, $method.name),
+                "otel.name" = %$method.full_name(),
                 "otel.kind" = $kind,
                 "rpc.system.name" = "breezeway",
-                "rpc.method" = %format_args!("{}/{}", $method.service, $method.name),
+                "rpc.method" = %$method.full_name(),
                 $($name = $value,)?
                 "error.type" = field::Empty,
                 "otel.status_code" = field::Empty,
