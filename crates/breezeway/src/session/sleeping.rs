@@ -99,7 +99,13 @@ impl State {
     }
 
     fn announce_sleep(&mut self) -> Option<Deadline> {
-        // Entries that another thread has published since the last turn are flushed by this driver.
+        // Since the last turn, another thread may have left entries to this driver: a reset or a
+        // window that is to be sent, and published ones that are to be flushed.
+        if !self.is_ended()
+            && let Err(error) = self.send_controls()
+        {
+            self.finish(error);
+        }
         if self.is_ended() || self.connection.backlog.is_copying() || self.unflushed {
             return None;
         }

@@ -15,7 +15,7 @@ use breezeway_proto::{ErrorCode, Flags, Head, Kind};
 
 use crate::carrier::{Body, Carrier};
 use crate::connect;
-use crate::error::CallError;
+use crate::error::{CallError, StreamError};
 use crate::handshake;
 use crate::message::Message;
 use crate::options::SessionOptions;
@@ -352,6 +352,24 @@ fn go_away_keeps_an_awake_driver_from_sleep_until_it_is_sent() {
             }
         });
     }
+}
+
+#[test]
+fn dropped_stream_keeps_an_awake_driver_from_sleep_until_its_reset_is_sent() {
+    on_every_carrier(|channel, server| {
+        let stream = channel.open(1).unwrap();
+        let Some(Incoming::Stream(1, served)) = server.accept().unwrap() else {
+            panic!("no stream")
+        };
+        let shared = &server.handle.shared;
+        // The driver has taken its last turn before the reset, and sleeps behind it.
+        shared.turn(|state, _| state.driver.is_awake = true);
+        drop(served);
+        assert_eq!(shared.with(State::prepare_sleep), None);
+        shared.turn(|state, _| assert!(state.prepare_sleep().is_some()));
+        let reset = stream.split().1.receive_until(Instant::now() + PATIENCE);
+        assert!(matches!(reset, Err(StreamError::Reset(_))), "{reset:?}");
+    });
 }
 
 #[test]
