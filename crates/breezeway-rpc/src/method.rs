@@ -1,10 +1,16 @@
 //! Methods on the wire.
 
 #[cfg(feature = "opentelemetry")]
-use std::fmt;
+use std::collections::BTreeMap;
+#[cfg(feature = "opentelemetry")]
+use std::sync::{Arc, RwLock};
 
 use crate::error::Error;
 use crate::thrift::{self, ExceptionKind, Streaming};
+
+/// Full names of the methods of this program, by service and name.
+#[cfg(feature = "opentelemetry")]
+static FULL_NAMES: RwLock<BTreeMap<(&str, &str), Arc<str>>> = RwLock::new(BTreeMap::new());
 
 /// A method of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,21 +25,6 @@ pub struct Method {
     pub oneway: bool,
     /// Side that sends more than one message.
     pub streaming: Streaming,
-}
-
-/// Name of a method in traces and metrics: displayed as `SERVICE/METHOD`.
-#[cfg(feature = "opentelemetry")]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FullName {
-    service: &'static str,
-    name: &'static str,
-}
-
-#[cfg(feature = "opentelemetry")]
-impl fmt::Display for FullName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.service, self.name)
-    }
 }
 
 impl Method {
@@ -57,15 +48,23 @@ impl Method {
         tag(service, name)
     }
 
+    /// Returns the name with that of the service, as traces and metrics have it. It is made once,
+    /// so that calls allocate nothing for it.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) fn full_name(&self) -> Arc<str> {
+        let known = FULL_NAMES.read().expect("no thread panics with the lock");
+        if let Some(name) = known.get(&(self.service, self.name)) {
+            return name.clone();
+        }
+        drop(known);
+        let mut known = FULL_NAMES.write().expect("no thread panics with the lock");
+        let name = || format!("{}/{}", self.service, self.name).into();
+        known.entry((self.service, self.name)).or_insert_with(name).clone()
+    }
+
     /// Returns true if the method is a stream, and not a call.
     pub const fn is_stream(&self) -> bool {
         !matches!(self.streaming, Streaming::None | Streaming::Unary)
-    }
-
-    /// Returns the name of the method in traces and metrics.
-    #[cfg(feature = "opentelemetry")]
-    pub(crate) fn full_name(&self) -> FullName {
-        FullName { service: self.service, name: self.name }
     }
 
     /// Fails if a stream's method is called.
