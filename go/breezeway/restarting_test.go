@@ -365,13 +365,18 @@ func actRole() bool {
 	if role == "leave" {
 		leaveSockets()
 	}
+	reply, err := conn.Call(context.Background(), held, nil)
+	if err != nil {
+		panic(err)
+	}
+	before := firstWord(reply.Bytes()) // other clients may have been held
 	go func() {
 		for {
 			reply, err := conn.Call(context.Background(), held, nil)
 			if err != nil {
 				return
 			}
-			if firstWord(reply.Bytes()) > 0 {
+			if firstWord(reply.Bytes()) > before {
 				fmt.Println("holding")
 				return
 			}

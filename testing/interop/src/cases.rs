@@ -350,9 +350,11 @@ async fn moves(address: &Address) {
 
 /// Prints that a call is pending, which ends with the server's death.
 async fn hold(shared: &Session) {
-    let held = shared.clone();
+    let count = async || number(&shared.call(HELD, &[]).await.expect("a number").to_vec());
+    // Other clients may have been held before.
+    let (held, before) = (shared.clone(), count().await);
     let call = tokio::spawn(async move { held.call(HOLD, &[2; 5000]).await.map(drop) });
-    while number(&shared.call(HELD, &[]).await.expect("a number").to_vec()) == 0 {
+    while count().await == before {
         tokio::task::yield_now().await;
     }
     println!("holding");
