@@ -17,11 +17,7 @@ func TestTypedCallAllocatesItsStructsAndMessages(t *testing.T) {
 	var server rpc.Server
 	echo.RegisterEcho(&server, mirror{})
 	address := "shm:" + t.TempDir() + "/echo"
-	if err := server.Listen(address); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = server.Serve() }()
-	defer server.Close()
+	serve(t, &server, address)
 	shared := rpc.NewClient(address)
 	defer shared.Close()
 	client, ctx, body := echo.NewEchoClient(shared), context.Background(), make([]byte, 64)

@@ -266,11 +266,7 @@ func TestExceptionOfAnotherMethodNamesTheRemedy(t *testing.T) {
 	users.RegisterUsers(&server, foreignThrower{})
 	room.RegisterRoom(&server, otherHall{})
 	address := "unix:" + t.TempDir() + "/users"
-	if err := server.Listen(address); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = server.Serve() }()
-	defer server.Close()
+	serve(t, &server, address)
 	client := rpc.NewClient(address)
 	defer client.Close()
 	ctx := context.Background()

@@ -69,6 +69,13 @@ func serveGo(t *testing.T, server *rpc.Server, address string,
 	said := make(chan string, 100)
 	users.RegisterUsers(server, table{said})
 	room.RegisterRoom(server, hall{said})
+	serve(t, server, address, opts...)
+	return func(*testing.T) string { return <-said }
+}
+
+// serve serves what is registered until the end of the test.
+func serve(t *testing.T, server *rpc.Server, address string, opts ...breezeway.ServerOption) {
+	t.Helper()
 	if err := server.Listen(address, opts...); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +85,6 @@ func serveGo(t *testing.T, server *rpc.Server, address string,
 		_ = server.Close()
 		<-ended
 	})
-	return func(*testing.T) string { return <-said }
 }
 
 // table is the service Users, as docs/vectors/README.md describes it.

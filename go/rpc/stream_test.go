@@ -194,11 +194,7 @@ func TestStreamHasItsMethodAndAContextThatEndsWithIt(t *testing.T) {
 	seen := make(chan *rpc.ServerStreamingServer[room.Line], 1)
 	room.RegisterRoom(&server, watched{seen: seen})
 	address := "unix:" + t.TempDir() + "/room"
-	if err := server.Listen(address); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = server.Serve() }()
-	defer server.Close()
+	serve(t, &server, address)
 	client := rpc.NewClient(address)
 	defer client.Close()
 	client.Observe(names)
