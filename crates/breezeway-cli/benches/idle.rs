@@ -6,7 +6,6 @@
 //! one without. Each session has made a call before. Clients and servers are pinned to two CPUs.
 //! CPU time is the time that the kernel's scheduler counts for each thread of the server; a thread
 //! that did not run has made no system call.
-//! not run has made no system call.
 #![forbid(unsafe_code)]
 #![allow(missing_docs)]
 

@@ -153,11 +153,12 @@ fn busy() -> SessionOptions {
 #[allow(unsafe_code, reason = "a proof of trust cannot be had without")]
 fn serve(kind: &str, address: &str) -> Result<(), Box<dyn Error>> {
     cpu::pin_current_thread(0)?;
-    let mut options = ServerOptions::new().session(busy());
+    let mut session = busy();
     if kind == "trusting" {
         // SAFETY: the client is this program's other process, which uses the safe API alone.
-        options = options.trust(|_| Some(unsafe { TrustedPeer::assume() }));
+        session = session.trust(|_| Some(unsafe { TrustedPeer::assume() }));
     }
+    let options = ServerOptions::new().session(session);
     if kind == "raw" {
         let server = breezeway::Server::bind_with(address, options)?;
         println!("ready");

@@ -20,7 +20,7 @@ thread_local! {
 /// The bytes of a call's arguments, which views borrow from.
 ///
 /// They are in the client's memory if the session trusts its client
-/// ([`breezeway::ServerOptions::trust`]), and a private copy otherwise, because the client could
+/// ([`breezeway::SessionOptions::trust`]), and a private copy otherwise, because the client could
 /// still change them.
 pub struct Request(Held);
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
-use breezeway::{ExclusiveSession, ServerOptions, Stopper, TrustedPeer};
+use breezeway::{ExclusiveSession, ServerOptions, SessionOptions, Stopper, TrustedPeer};
 use breezeway_rpc::{Context, Error, Server, Service, Written};
 
 include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/five.rs"));
@@ -225,7 +225,8 @@ fn string_call_allocates_only_owned_values() {
 fn in_place_worker_allocates_nothing_per_call() {
     #[allow(unsafe_code, reason = "a proof of trust cannot be had without")]
     // SAFETY: the client is this test, which uses the safe API alone.
-    let trusting = ServerOptions::new().trust(|_| Some(unsafe { TrustedPeer::assume() }));
+    let session = SessionOptions::new().trust(|_| Some(unsafe { TrustedPeer::assume() }));
+    let trusting = ServerOptions::new().session(session);
     for options in [ServerOptions::new(), trusting] {
         let running = Running::with(InPlaceLibraryServer, options);
         let library = LibraryClient::new(running.session());

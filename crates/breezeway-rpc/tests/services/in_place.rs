@@ -8,7 +8,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use breezeway::{
-    Address, ExclusiveSession, Pool, ServeError, ServerOptions, Stopper, TrustedPeer, describe,
+    Address, ExclusiveSession, Pool, ServeError, ServerOptions, SessionOptions, Stopper,
+    TrustedPeer, describe,
 };
 use breezeway_rpc::thrift::{Encode, ExceptionKind, to_vec};
 use breezeway_rpc::{
@@ -62,7 +63,8 @@ impl Drop for Running {
 #[allow(unsafe_code, reason = "a proof of trust cannot be had without")]
 fn trusting() -> ServerOptions {
     // SAFETY: the clients are this test's, which use the safe API alone.
-    ServerOptions::new().trust(|_| Some(unsafe { TrustedPeer::assume() }))
+    let session = SessionOptions::new().trust(|_| Some(unsafe { TrustedPeer::assume() }));
+    ServerOptions::new().session(session)
 }
 
 /// Returns the modes in which handlers run, beside the carriers.

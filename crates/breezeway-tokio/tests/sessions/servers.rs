@@ -55,11 +55,12 @@ fn a_policy_decides_whose_requests_are_slices() {
             let on_socket = !address.to_string().starts_with("shm:");
             // A message over a socket can be read as a slice without trust.
             for (trusts, slices) in [(true, true), (false, on_socket)] {
-                let options = ServerOptions::new().trust(move |peer| {
+                let session = SessionOptions::new().trust(move |peer| {
                     assert!(peer.is_same_user() || peer.remote.is_some());
                     // SAFETY: the client is this test, which uses the safe API alone.
                     trusts.then(|| unsafe { TrustedPeer::assume() })
                 });
+                let options = ServerOptions::new().session(session);
                 let server = Server::bind_with(&address, options).unwrap();
                 let (address, stopper) = (server.address(), server.stopper());
                 let is_slice = |message: &Message| [u8::from(message.bytes().as_slice().is_some())];

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use breezeway_os::{MemoryLimits, Peer, TrustedPeer};
+use breezeway_os::{MemoryLimits, Peer};
 
-use super::{SessionOptions, TrustPolicy};
+use super::SessionOptions;
 use crate::error::{OptionError, SessionError};
 use crate::foreign::{ForeignConnection, ForeignProtocol};
 use crate::presence::{Hooks, SessionId};
@@ -36,7 +36,6 @@ pub struct ServerOptions {
     pub(crate) max_calls_in_flight: usize,
     pub(crate) socket_mode: u32,
     pub(crate) authorize: Policy,
-    pub(crate) trust: TrustPolicy,
     pub(crate) hooks: Hooks,
     pub(crate) foreign: Option<ForeignProtocol>,
     pub(crate) offload: usize,
@@ -58,7 +57,6 @@ impl Default for ServerOptions {
             max_calls_in_flight: 65_536,
             socket_mode: 0o600,
             authorize: Arc::new(|_| Ok(())),
-            trust: TrustPolicy::default(),
             hooks: Hooks::default(),
             foreign: None,
             offload: 0,
@@ -116,27 +114,6 @@ impl ServerOptions {
         policy: impl Fn(&Peer) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
         self.authorize = Arc::new(policy);
-        self
-    }
-
-    /// Sets the policy that decides by a client's credentials if its requests are given as slices,
-    /// without a copy. It returns a proof for each client that is trusted not to write to the
-    /// payload that it has lent. By default no client is trusted. The policy is asked once for each
-    /// session, by the thread that accepts, before the policy of the [session's
-    /// options](SessionOptions::trust).
-    ///
-    /// ```
-    /// use breezeway::{ServerOptions, TrustedPeer};
-    ///
-    /// // SAFETY: in this example, every program of this user keeps its hands off lent payload.
-    /// let options = ServerOptions::new()
-    ///     .trust(|peer| peer.is_same_user().then(|| unsafe { TrustedPeer::assume() }));
-    /// ```
-    pub fn trust(
-        mut self,
-        policy: impl Fn(&Peer) -> Option<TrustedPeer> + Send + Sync + 'static,
-    ) -> Self {
-        self.trust = TrustPolicy::new(policy);
         self
     }
 

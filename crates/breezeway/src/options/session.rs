@@ -124,7 +124,7 @@ impl SessionOptions {
     /// without a copy. The policy returns a proof for each peer that is trusted not to write to the
     /// payload that it has lent. By default no peer is trusted. The policy is asked once per
     /// session: by a client about its server, also after a reconnect, and by a server about its
-    /// client. A policy that panics trusts no peer.
+    /// client (by the thread that accepts). A policy that panics trusts no peer.
     ///
     /// Over a unix socket a client sees the credentials of the process that called `listen`.
     ///

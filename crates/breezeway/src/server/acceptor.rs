@@ -330,11 +330,6 @@ impl<D: Destination> Acceptor<D> {
             Err(error) => self.complete(client, Err(error.into())),
         }
     }
-
-    fn trust(&self, peer: &Peer) -> Option<TrustedPeer> {
-        let ServerOptions { trust, session, .. } = &self.options;
-        trust.ask(peer).or_else(|| session.trust.ask(peer))
-    }
 }
 
 impl<D> Acceptor<D> {

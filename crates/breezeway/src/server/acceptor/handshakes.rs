@@ -124,7 +124,7 @@ impl<D: Destination> Acceptor<D> {
         match welcome(wire, carrier, options, account, &mut self.ready_control, received) {
             Ok(agreed) => {
                 self.monitor.enters(agreed.link.meter());
-                let trusted = self.trust(&peer);
+                let trusted = self.options.session.trust.ask(&peer);
                 self.destination.deliver(Accepted { agreed, peer, exit, trusted });
             }
             Err(error) if error.is_shortage() => {

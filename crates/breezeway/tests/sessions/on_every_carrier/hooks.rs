@@ -172,11 +172,12 @@ fn a_policy_decides_whose_requests_are_slices() {
     // A message over a socket can be read as a slice without trust.
     for (trusts, slices) in [(true, true), (false, on_socket())] {
         let folder = Folder::new();
-        let options = ServerOptions::new().session(patient()).trust(move |peer| {
+        let session = patient().trust(move |peer| {
             assert!(peer.is_same_user() || peer.remote.is_some());
             // SAFETY: the client is this test, which uses the safe API alone.
             trusts.then(|| unsafe { TrustedPeer::assume() })
         });
+        let options = ServerOptions::new().session(session);
         let server = Server::bind_with(folder.address(), options).unwrap();
         let server = server.on_stream(|_, mut stream| {
             let message = stream.receive()?.ok_or("no message")?;
@@ -208,7 +209,7 @@ fn a_policy_decides_whose_requests_are_slices() {
 #[test]
 fn panicking_trust_policy_grants_no_trust() {
     let folder = Folder::new();
-    let options = ServerOptions::new().session(patient()).trust(|_| panic!("on purpose"));
+    let options = ServerOptions::new().session(patient().trust(|_| panic!("on purpose")));
     let server = Server::bind_with(folder.address(), options).unwrap();
     let stopper = server.stopper();
     let serving = std::thread::spawn(move || {
