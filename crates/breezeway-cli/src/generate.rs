@@ -207,12 +207,7 @@ fn write_go(args: &Args, schema: &breezeway_idl::model::Schema) -> Result<(), Fa
         return Err("Go is a folder of packages: name it with --out".into());
     }
     fs::create_dir_all(&args.out).map_err(|error| unwritable(&args.out, &error))?;
-    for file in breezeway_idl::generate_go(schema, &import_path(&args.out)?)? {
-        let path = args.out.join(file.path);
-        let written = path.parent().map_or(Ok(()), fs::create_dir_all);
-        written.and_then(|()| fs::write(&path, file.text)).map_err(|e| unwritable(&path, &e))?;
-    }
-    Ok(())
+    Ok(breezeway_idl::write_go(schema, &args.out, &import_path(&args.out)?)?)
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {

@@ -279,7 +279,7 @@ fn named(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
-fn resolved(dir: &Path) -> PathBuf {
+pub(crate) fn resolved(dir: &Path) -> PathBuf {
     dir.canonicalize().unwrap_or_else(|_| dir.to_owned())
 }
 

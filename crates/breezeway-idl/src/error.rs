@@ -86,6 +86,22 @@ pub enum Error {
         /// The other one.
         second: PathBuf,
     },
+    /// A file of Go was generated from another .thrift file.
+    #[error(
+        "{path} was generated from {first}, and {second} would replace it; give one of them \
+         another `namespace go`, or another folder",
+        path = path.display(),
+        first = first.display(),
+        second = second.display()
+    )]
+    GoFileOfTwoSources {
+        /// The generated file.
+        path: PathBuf,
+        /// Its .thrift file.
+        first: PathBuf,
+        /// The other .thrift file.
+        second: PathBuf,
+    },
     /// Packages of Go would import each other.
     #[error("packages of Go would import each other, which Go refuses: {0}")]
     GoImportCycle(String),

@@ -48,7 +48,7 @@ mod scope;
 mod syntax;
 mod token;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use builder::Builder;
 pub use error::{Error, Position, Problem};
@@ -80,9 +80,15 @@ pub fn generate(schema: &Schema) -> Result<String, Error> {
 }
 
 /// Returns the Go files for a schema: one for each of its files, in the folder of its package.
-/// `root` is the import path of the folder that all packages lie in.
-pub fn generate_go(schema: &Schema, root: &str) -> Result<Vec<GoFile>, Error> {
-    go::generate(schema, root)
+/// `folder` is the existing one that all packages lie in, `root` its import path.
+pub fn generate_go(schema: &Schema, folder: &Path, root: &str) -> Result<Vec<GoFile>, Error> {
+    go::generate(schema, folder, root)
+}
+
+/// Writes the Go files for a schema, or none of them if one would replace a file that was generated
+/// from another .thrift file. Takes what [`generate_go`] takes.
+pub fn write_go(schema: &Schema, folder: &Path, root: &str) -> Result<(), Error> {
+    go::write_files(schema, folder, root)
 }
 
 /// Returns the paths of a schema's structs, unions and exceptions in its generated text.

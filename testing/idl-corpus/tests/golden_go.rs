@@ -26,7 +26,7 @@ fn golden_go_files_are_unchanged() {
         let idl = repository.join(idl).with_extension("thrift");
         let schema = breezeway_idl::read(&[idl], &[]).unwrap_or_else(|error| panic!("{error}"));
         let root = format!("github.com/breezeway-ipc/breezeway/{kept}");
-        let files = breezeway_idl::generate_go(&schema, &root);
+        let files = breezeway_idl::generate_go(&schema, &repository.join(kept), &root);
         for file in files.unwrap_or_else(|error| panic!("{error}")) {
             let golden = repository.join(kept).join(&file.path);
             if std::env::var_os("UPDATE_GOLDEN").is_some() {

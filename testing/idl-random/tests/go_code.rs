@@ -64,7 +64,7 @@ mod needs_go {
         fs::write(dir.join("go.mod"), text).unwrap();
         fs::copy(go.join("go.sum"), dir.join("go.sum")).unwrap();
         let (mut imports, mut makers, mut ids) = (String::new(), String::new(), Vec::new());
-        for (number, file) in generate_go(schema, MODULE).unwrap().into_iter().enumerate() {
+        for (number, file) in generate_go(schema, dir, MODULE).unwrap().into_iter().enumerate() {
             let path = dir.join(&file.path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, file.text).unwrap();

@@ -16,7 +16,7 @@ fn generated(text: &str, base: &str, external: Option<&str>) -> String {
         builder = builder.extern_path(dir.path().join("base.thrift"), path);
     }
     let schema = builder.read(&[&file]).unwrap_or_else(|error| panic!("{error}"));
-    let files = breezeway_idl::generate_go(&schema, "example.com/gen").unwrap();
+    let files = breezeway_idl::generate_go(&schema, dir.path(), "example.com/gen").unwrap();
     let is_own = |file: &&breezeway_idl::GoFile| file.path.ends_with("file.go");
     files.iter().find(is_own).unwrap().text.clone()
 }
@@ -100,7 +100,8 @@ fn twins(a: &str, b: &str) -> Result<Vec<breezeway_idl::GoFile>, String> {
     let file = dir.path().join("file.thrift");
     fs::write(&file, "include 'a/user.thrift'\ninclude 'b/user.thrift'").unwrap();
     let schema = Builder::new().read(&[&file]).unwrap();
-    breezeway_idl::generate_go(&schema, "example.com/gen").map_err(|error| error.to_string())
+    breezeway_idl::generate_go(&schema, dir.path(), "example.com/gen")
+        .map_err(|error| error.to_string())
 }
 
 #[test]
