@@ -325,3 +325,51 @@ func (c contextual) Talk(ctx context.Context,
 	stream *rpc.BidiStreamingServer[room.Line, room.Line]) error {
 	return stream.Send(ctx, &room.Line{Text: c.text(ctx)})
 }
+
+// patient waits in its streams until its clients are gone, and succeeds.
+type patient struct{ hall }
+
+func (patient) Tell(ctx context.Context, _ *rpc.ClientStreamingServer[room.Line]) (*room.Heard,
+	error) {
+	<-ctx.Done()
+	return new(room.Heard), nil
+}
+
+func (patient) Talk(ctx context.Context, _ *rpc.BidiStreamingServer[room.Line, room.Line]) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (patient) Listen(ctx context.Context, _ *room.Line,
+	_ *rpc.ServerStreamingServer[room.Line]) error {
+	<-ctx.Done()
+	return new(room.NoSuchRoom)
+}
+
+func TestHandlerThatOutlivesItsClientSucceeds(t *testing.T) {
+	var server rpc.Server
+	seen := make(ends, 10)
+	server.Observe(seen.observe)
+	room.RegisterRoom(&server, patient{})
+	address := "shm:" + t.TempDir() + "/room"
+	serve(t, &server, address)
+	client := rpc.NewClient(address)
+	defer client.Close()
+	ctx, caller := context.Background(), room.NewRoomClient(client)
+	open := map[string]func() (io.Closer, error){
+		"Room.talk":   func() (io.Closer, error) { return caller.Talk(ctx) },
+		"Room.tell":   func() (io.Closer, error) { return caller.Tell(ctx) },
+		"Room.listen": func() (io.Closer, error) { return caller.Listen(ctx, new(room.Line)) },
+	}
+	for method, open := range open {
+		stream, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = stream.Close()
+		if err := seen.next(t, method); err != nil {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	seen.isOver(t)
+}

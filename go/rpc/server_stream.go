@@ -18,7 +18,6 @@ type ServerStream struct {
 	ctx      served
 	observed context.Context // the handler's
 	hasBegun bool            // the first entry was sent
-	failure  error           // of the handler, for observers
 }
 
 // Method returns the method that the client has opened the stream for.
@@ -48,10 +47,7 @@ func (s *Server) serveStream(opened context.Context, native *breezeway.Stream) {
 		// The client has learnt of an error.
 		_ = s.observers.around(&stream.ctx, m.Method, nil, func(ctx context.Context) error {
 			stream.observed = ctx
-			if err := m.stream(ctx, stream); err != nil {
-				return err
-			}
-			return stream.failure
+			return m.stream(ctx, stream)
 		})
 	}
 	stream.drain()
@@ -129,39 +125,54 @@ func (s *ServerStream) SendHeader(ctx context.Context) error {
 	return s.begin(ctx)
 }
 
-// End ends a stream whose handler has returned err. Result is an empty one of the method.
+// End ends a stream whose handler has returned err. Result is an empty one of the method. End
+// returns the error that observers get, the handler's: a client that is gone before the stream's
+// end fails no handler.
 func (s *ServerStream) End(err error, result Result) error {
-	s.failure = outcome(err, result)
+	s.finish(err, result)
+	return outcome(err, result)
+}
+
+// EndWith ends a stream of requests with its only reply, or like End.
+func (s *ServerStream) EndWith(reply thrift.Struct, err error, result Result) error {
+	failed := err
+	if err == nil {
+		failed = s.send(&s.ctx, reply)
+	}
+	s.finish(failed, result)
+	return outcome(err, result)
+}
+
+// finish sends the end of a stream, or resets it.
+func (s *ServerStream) finish(err error, result Result) {
 	switch {
 	case err != nil && errors.Is(s.ctx.Err(), context.DeadlineExceeded):
 		s.native.Reset(breezeway.CodeDeadlinePassed)
-		return err
-	case err != nil:
-		if failed := s.sendOutcome(err, result); failed != nil {
-			return failed
-		}
+		return
+	case err != nil && !s.sendOutcome(err, result):
+		return
 	}
 	block, failed := s.ctx.takeBlock()
 	if failed == nil {
 		failed = s.native.CloseSendWith(block)
 	}
 	if failed == nil {
-		return nil
+		return
 	}
 	var tooMuch *breezeway.TooMuchMetadataError
 	if is := errors.As(failed, &tooMuch); err == nil && !(is && tooMuch.Max == 0) {
-		if failed := s.sendOutcome(failed, nil); failed != nil {
-			return failed
+		if !s.sendOutcome(failed, nil) {
+			return
 		}
 	}
-	if failed = s.native.CloseSend(); failed != nil {
+	if s.native.CloseSend() != nil {
 		s.native.Reset(breezeway.CodeFailed)
 	}
-	return failed
 }
 
-// sendOutcome sends the last message of a stream that has failed.
-func (s *ServerStream) sendOutcome(err error, result Result) error {
+// sendOutcome sends the last message of a stream that has failed. It returns false if it has reset
+// the stream instead.
+func (s *ServerStream) sendOutcome(err error, result Result) bool {
 	outcome, failed := encodeOutcome(s.method, err, result)
 	if failed == nil {
 		failed = s.native.Send(&s.ctx, outcome)
@@ -169,15 +180,7 @@ func (s *ServerStream) sendOutcome(err error, result Result) error {
 	if failed != nil {
 		s.native.Reset(breezeway.CodeFailed)
 	}
-	return failed
-}
-
-// EndWith ends a stream of requests with its only reply, or like End.
-func (s *ServerStream) EndWith(reply thrift.Struct, err error, result Result) error {
-	if err == nil {
-		err = s.send(&s.ctx, reply)
-	}
-	return s.End(err, result)
+	return failed == nil
 }
 
 // A ServerStreamingServer sends the replies of a method that streams them.

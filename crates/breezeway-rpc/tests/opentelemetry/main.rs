@@ -308,6 +308,16 @@ mod streams {
     }
 
     #[test]
+    fn handler_that_outlives_its_client_succeeds() {
+        let served = blocking(ServerOptions::new());
+        let (trace, ()) = COLLECTOR.trace(2, || {
+            drop(session(&served).listen(line("outlive")).unwrap());
+        });
+        let [client, server] = ends(&trace, "listen").map(|span| failure(span).0);
+        assert_eq!((client, server), (StatusCode::Error, StatusCode::Unset));
+    }
+
+    #[test]
     fn stream_of_a_caller_that_panics_is_cancelled() {
         let served = blocking(ServerOptions::new());
         let (trace, ()) = COLLECTOR.trace(3, || {

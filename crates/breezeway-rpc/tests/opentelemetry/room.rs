@@ -1,5 +1,7 @@
 //! The service that the tests serve and call.
 
+use std::time::Duration;
+
 use breezeway_rpc::thrift::ExceptionKind;
 use breezeway_rpc::{AsyncReplies, AsyncRequests, Context, Error, Replies, Requests};
 use tokio::sync::Notify;
@@ -41,6 +43,10 @@ impl Room for Hall {
         wanted: Line,
         mut replies: Replies<'_, Line>,
     ) -> Result<(), RoomListenError> {
+        if wanted.text == "outlive" {
+            assert!(replies.wait_cancelled(Duration::from_secs(60)), "the client stays");
+            return Ok(());
+        }
         Ok(replies.send(&answer(cx, wanted)?)?)
     }
 
