@@ -107,10 +107,14 @@ bench-tokio:
 	bench/target/release/tokio-peers closed
 	bench/target/release/tokio-peers rare
 
-## Rare calls under tokio beside tokio's unix sockets, in pairs (a minute).
+## Rare calls under tokio and in Go beside their unix sockets, in pairs (two minutes).
 bench-rare:
 	cd bench && $(CARGO) build --release --locked --quiet -p tokio-peers
 	bench/target/release/tokio-peers rare
+	@if command -v go >/dev/null; then set -x; \
+		(cd go && go build -o ../bench/target/release/bwgo ./cmd/bwgo) && \
+		(cd bench/go-peers && go build -o ../target/release/go-peers .) && bench/rare-go; \
+	else echo "Go: left out, as it is not installed"; fi
 
 ## Comparison programs; rivals are dependencies here only.
 peers:

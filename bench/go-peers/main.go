@@ -20,6 +20,9 @@ import (
 	"time"
 )
 
+// warmUp is the time after which calls count.
+const warmUp = 20 * time.Millisecond
+
 func main() {
 	log.SetFlags(0)
 	switch arguments := os.Args[1:]; {
@@ -71,30 +74,24 @@ func serve(path string) {
 	}
 }
 
-// sleep sleeps in the kernel: the runtime's own timers end up to a millisecond late, as its poller
-// counts in milliseconds.
-func sleep(long time.Duration) {
-	left := syscall.NsecToTimespec(int64(long))
-	for syscall.Nanosleep(&left, &left) == syscall.EINTR {
-	}
-}
-
-// bench calls as fast as it can or, with a rate, when each call is due, and times it from then.
+// bench calls as fast as it can, or at a rate like bwgo: it sleeps as programs do until each call is
+// due, and a latency runs from the begin of its call or, after a call that ended late, from when the
+// call was due.
 func bench(path string, size int, seconds, rate float64) {
 	conn, err := net.Dial("unix", path)
 	must(err)
 	request, reply := make([]byte, size), make([]byte, size)
 	var times []time.Duration
-	cpu, began := cpuTime(), time.Now()
-	for round := 0; time.Since(began).Seconds() < seconds; round++ {
-		due := time.Now()
+	cpu, start := cpuTime(), time.Now()
+	for round := 0; time.Since(start).Seconds() < seconds; round++ {
+		began := time.Now()
 		if rate > 0 {
-			due = began.Add(time.Duration(float64(round) / rate * 1e9))
-			if early := time.Until(due) - 100*time.Microsecond; early > 0 {
-				sleep(early)
+			due := start.Add(time.Duration(float64(round) / rate * 1e9))
+			if early := due.Sub(began); early > 0 {
+				time.Sleep(early)
+				due = time.Now()
 			}
-			for time.Now().Before(due) {
-			}
+			began = due
 		}
 		for i := range request {
 			request[i] = byte(i + round)
@@ -106,7 +103,11 @@ func bench(path string, size int, seconds, rate float64) {
 		if !bytes.Equal(request, reply) {
 			log.Fatal("another reply")
 		}
-		times = append(times, time.Since(due))
+		if began.Sub(start) < warmUp {
+			cpu = cpuTime()
+			continue
+		}
+		times = append(times, time.Since(began))
 	}
 	used := float64(cpuTime()-cpu) / 1000 / float64(len(times))
 	slices.Sort(times)
