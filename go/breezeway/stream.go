@@ -32,7 +32,7 @@ type Stream struct {
 
 	ctx    context.Context // nil until Context is called
 	cancel context.CancelFunc
-	isOver bool // true once the stream or its session is over
+	isOver bool // true once the stream or its session is over, or was reset here
 }
 
 // Method returns the method that the stream was opened for.
@@ -305,9 +305,10 @@ func (t *Stream) Trailer() []byte {
 	return t.lastMetadata
 }
 
-// Reset ends both directions. Messages in flight are dropped.
+// Reset ends both directions and the stream's context. Messages in flight are dropped.
 func (t *Stream) Reset(code Code) {
 	t.dropAnd(func(streams *streams) bool {
+		t.over()
 		return streams.Reset(t.state, proto.ErrorCode(code))
 	})
 }

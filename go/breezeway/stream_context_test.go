@@ -33,6 +33,26 @@ func TestStreamContextEndsWithPeersReset(t *testing.T) {
 	})
 }
 
+func TestStreamContextEndsWithOwnReset(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, carrier string) {
+		waits := func(ctx context.Context, _ *breezeway.Stream) { <-ctx.Done() }
+		conn := dial(t, goServer(t, carrier, nil, waits))
+		for _, isUsed := range []bool{false, true} {
+			stream, err := conn.Open(context.Background(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if isUsed && stream.Context().Err() != nil {
+				t.Error("it has ended early")
+			}
+			stream.Reset(breezeway.CodeCancelled)
+			if stream.Context().Err() == nil {
+				t.Errorf("it goes on, used: %v", isUsed)
+			}
+		}
+	})
+}
+
 func TestStreamContextEndsWithResetBehindUnreadMessages(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		opened, ended := make(chan struct{}), make(chan error, 1)

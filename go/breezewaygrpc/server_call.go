@@ -26,19 +26,23 @@ func (s *Server) serveCall(opened context.Context, stream *breezeway.Stream) {
 	}
 	call := &serverStream{reader: reader{stream: stream}, path: path}
 	defer call.endReading()
+	code := breezeway.CodePanicked
+	// It takes back nothing of the response, and ends a client's SendMsg that waits for room, and
+	// the context: before endReading, as a goroutine of the handler may still wait for a message.
+	defer func() { stream.Reset(code) }()
 	ctx, cancel := contextOf(opened, stream, fields)
-	defer cancel() // Before endReading: a goroutine of the handler may still wait for a message.
+	defer cancel()
 	call.ctx = grpc.NewContextWithServerTransportStream(ctx, (*transportStream)(call))
 	err = call.prepare(fields, s.maxRecv)
 	if err == nil {
 		err = s.run(call)
 	}
 	call.finish(err)
-	// It takes back nothing of the response, and ends a client's SendMsg that waits for room.
-	stream.Reset(breezeway.CodeCancelled)
+	code = breezeway.CodeCancelled
 }
 
-// contextOf returns the context of a call's handler, without its metadata.
+// contextOf returns the context of a call's handler, without its metadata. It ends with the stream,
+// or earlier at its deadline.
 func contextOf(opened context.Context, stream *breezeway.Stream, fields []field) (
 	context.Context, context.CancelFunc) {
 	local := breezeway.Address{Carrier: stream.Carrier()}
@@ -47,7 +51,7 @@ func contextOf(opened context.Context, stream *breezeway.Stream, fields []field)
 	if left, has := decodeTimeout(valueOf(fields, timeoutName)); has {
 		return context.WithTimeout(ctx, left)
 	}
-	return context.WithCancel(ctx)
+	return ctx, func() {}
 }
 
 // prepare reads the headers of a call.
