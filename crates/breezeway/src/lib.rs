@@ -75,6 +75,7 @@ mod client;
 mod connect;
 mod error;
 mod exclusive;
+mod exclusive_server;
 mod foreign;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -95,13 +96,12 @@ mod presence;
 mod reasons;
 mod reconnect;
 mod request;
-mod served;
 mod server;
 mod serving;
 mod session;
 mod slice;
 mod spans;
-mod streaming;
+mod stream_threads;
 mod time;
 mod try_send;
 mod unserved;
@@ -136,6 +136,7 @@ pub use error::{
     Report, SegmentError, ServeError, SessionError, Shortage, StreamError, describe,
 };
 pub use exclusive::{Batch, ExclusiveSession, Reply, RequestSpace};
+pub use exclusive_server::ExclusiveServerSession;
 pub use foreign::ForeignConnection;
 pub use hand_over::TakeOverError;
 pub use message::Message;
@@ -143,7 +144,6 @@ pub use options::{ClientOptions, ServerOptions, SessionOptions};
 pub use pool::{Pool, PoolReply, PooledSession};
 pub use presence::SessionId;
 pub use request::Request;
-pub use served::ExclusiveServerSession;
 pub use server::{Monitor, Server, ServerStats, SessionListener, Stopper};
 pub use session::{
     Driver, Incoming, Next, OwnedCall, OwnedSpace, PendingCall, ReceiveHalf, SendHalf,

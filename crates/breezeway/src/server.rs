@@ -26,11 +26,11 @@ use crate::address::{Address, AddressError};
 use crate::call::{Handler, HandlerError};
 use crate::call_limit::CallLimit;
 use crate::error::{SegmentError, ServeError};
+use crate::exclusive_server::ExclusiveServerSession;
 use crate::offload::{Offloading, Queue};
 use crate::options::ServerOptions;
-use crate::served::ExclusiveServerSession;
 use crate::session::Stream;
-use crate::streaming::StreamThreads;
+use crate::stream_threads::StreamThreads;
 use crate::worker::Inbox;
 
 use acceptor::{Accepted, Acceptor, Destination};

@@ -27,9 +27,9 @@ use breezeway_shm::statistics::{Description, Meter};
 
 use crate::call::Handler;
 use crate::error::{SessionError, describe};
+use crate::exclusive_server::{ExclusiveServerSession, Progress};
 use crate::log_limit::LogLimit;
 use crate::presence::Hooks;
-use crate::served::{ExclusiveServerSession, Progress};
 use crate::slice::{SLICE, Slice};
 
 pub(crate) use guard::Guard;

@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod model;
 
+use std::task::Waker;
+
 /// The leader's place and the followers, each with its waker. Every step is taken under one lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Leadership<W> {
@@ -61,5 +63,23 @@ impl<W: Clone> Leadership<W> {
 
     fn successor(&self) -> Option<W> {
         self.followers.first().map(|(_, waker)| waker.clone())
+    }
+}
+
+/// The party that takes turns and receives.
+#[derive(Clone, Copy)]
+pub(crate) enum Driving {
+    /// The threads that wait for something.
+    ByCallers,
+    /// A [`Driver`](super::Driver).
+    Elsewhere,
+}
+
+impl Driving {
+    pub(super) fn leadership(self) -> Leadership<Waker> {
+        match self {
+            Self::ByCallers => Leadership::default(),
+            Self::Elsewhere => Leadership::outside(),
+        }
     }
 }

@@ -16,11 +16,11 @@ use breezeway_proto::{ErrorCode, Head};
 use breezeway_shm::ForeignBytes;
 use breezeway_shm::statistics::HandlerTimes;
 
-use super::opener::StreamOpener;
 use super::outgoing::Outgoing;
+use super::owned_space::{OwnedSpace, Wanted};
 use super::shared::Shared;
-use super::space::{OwnedSpace, Wanted};
 use super::state::State;
+use super::stream_opener::StreamOpener;
 use crate::call_limit::CallInFlight;
 use crate::carrier::Carrier;
 use crate::error::{CallError, ReplyError};

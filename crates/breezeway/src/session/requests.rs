@@ -4,7 +4,7 @@ use breezeway_os::Deadline;
 
 use super::Session;
 use super::outgoing::Outgoing;
-use super::space::{OwnedSpace, Wanted};
+use super::owned_space::{OwnedSpace, Wanted};
 use super::stream::Stream;
 use crate::error::{CallError, StreamError};
 use crate::message::Message;

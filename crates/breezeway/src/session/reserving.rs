@@ -8,7 +8,7 @@ use breezeway_os::Deadline;
 use breezeway_proto::time_left;
 use breezeway_shm::Account;
 
-use super::space::{OwnedSpace, Wanted};
+use super::owned_space::{OwnedSpace, Wanted};
 use super::stream::{Inner, SendHalf};
 use super::{PendingCall, Session};
 use crate::error::{CallError, StreamError};

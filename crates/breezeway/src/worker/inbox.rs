@@ -9,8 +9,8 @@ use breezeway_os::{Notifier, clock};
 
 use super::load::Load;
 use super::slot::Slot;
+use crate::exclusive_server::ExclusiveServerSession;
 use crate::presence::SessionId;
-use crate::served::ExclusiveServerSession;
 use crate::serving::TurnQueue;
 use crate::unserved::Unserved;
 use crate::wake::{Armed, WakeFlag};

@@ -6,8 +6,8 @@ use breezeway_os::Sleeper;
 
 use crate::carrier::Carrier;
 use crate::error::SessionError;
+use crate::exclusive_server::ExclusiveServerSession;
 use crate::presence::{Hooks, Presence};
-use crate::served::ExclusiveServerSession;
 
 /// Set in the token of a client's exit descriptor.
 pub(super) const EXIT: u64 = 1 << 32;

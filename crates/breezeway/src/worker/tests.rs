@@ -16,8 +16,8 @@ use super::waiting::ROUNDS_PER_TICK;
 use super::*;
 use crate::call::{Call, Handled};
 use crate::carrier::Notice;
+use crate::exclusive_server::ExclusiveServerSession;
 use crate::options::SessionOptions;
-use crate::served::ExclusiveServerSession;
 
 /// Tokens of the sessions, in the order of their addition.
 const CHURNING: usize = 0;
@@ -430,7 +430,7 @@ fn shared_session(options: &SessionOptions) -> (ExclusiveServerSession, crate::S
             crate::handshake::accept(socket, crate::Carrier::Shm, options).unwrap()
         });
         let channel = crate::Session::from_socket(client.into(), options).unwrap();
-        let threads = Arc::new(crate::streaming::StreamThreads::new(1, |_, _| Ok(())));
+        let threads = Arc::new(crate::stream_threads::StreamThreads::new(1, |_, _| Ok(())));
         let agreed = serving.join().unwrap();
         (ExclusiveServerSession::with_streams(agreed, peer, options.waiting(), threads), channel)
     })

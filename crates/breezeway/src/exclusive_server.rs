@@ -22,7 +22,7 @@ use crate::presence::SessionId;
 use crate::serving::{Place, Terms, TurnQueue, TurnWaker};
 use crate::session::{Driving, ServerSession, WorkerDriver};
 use crate::slice::{SLICE, Slice};
-use crate::streaming::{Share, StreamThreads};
+use crate::stream_threads::{Share, StreamThreads};
 
 mod ending;
 mod turn;

@@ -12,8 +12,8 @@ use breezeway_proto::validate::Request;
 use breezeway_proto::{ErrorCode, Head};
 
 use super::driver::Driver;
-use super::driving::Driving;
 use super::handle::Handle;
+use super::leadership::Driving;
 use super::owned_call::OwnedCall;
 use super::receiving::Arrival;
 use super::shared::Shared;
