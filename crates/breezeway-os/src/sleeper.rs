@@ -25,7 +25,13 @@ pub struct Wake {
     pub token: u64,
     /// True if the peer has closed.
     pub hung_up: bool,
+    /// True if an urgent byte (`MSG_OOB`) has arrived: a read of a unix socket ends in front of it.
+    pub urgent: bool,
 }
+
+/// Events of a watched descriptor.
+const WATCHED: EventFlags =
+    EventFlags::IN.union(EventFlags::PRI).union(EventFlags::RDHUP).union(EventFlags::ET);
 
 /// An epoll instance to sleep on.
 pub struct Sleeper {
@@ -47,15 +53,14 @@ impl Sleeper {
 
     /// Wakes with `token` whenever data arrives on `fd`, or its other side closes.
     pub fn watch(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
-        let flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
-        let added = epoll::add(&self.epoll, fd, EventData::new_u64(token), flags);
+        let added = epoll::add(&self.epoll, fd, EventData::new_u64(token), WATCHED);
         added.map_err(|errno| no_watch(errno.into()))
     }
 
     /// Wakes with `token` for the events of [`Self::watch`], which must be called first, and if
     /// `room` also when `fd` can be written again.
     pub fn watch_room(&self, fd: impl AsFd, token: u64, room: bool) -> io::Result<()> {
-        let mut flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+        let mut flags = WATCHED;
         flags.set(EventFlags::OUT, room);
         Ok(epoll::modify(&self.epoll, fd, EventData::new_u64(token), flags)?)
     }
@@ -107,6 +112,7 @@ fn wake(event: &Event) -> Wake {
     Wake {
         token: event.data.u64(),
         hung_up: flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR),
+        urgent: flags.contains(EventFlags::PRI),
     }
 }
 
@@ -156,6 +162,7 @@ impl AsFd for Notifier {
 #[cfg(test)]
 mod tests {
     use breezeway_adversary::interception::{Stopped, Which, with_faults};
+    use rustix::net::{SendFlags, send};
 
     use super::*;
 
@@ -167,7 +174,7 @@ mod tests {
         for _ in 0..3 {
             notifier.notify();
             let wakes = sleeper.wait(Some(Duration::from_secs(5))).unwrap();
-            assert_eq!(wakes, [Wake { token: 7, hung_up: false }]);
+            assert_eq!(wakes, [Wake { token: 7, hung_up: false, urgent: false }]);
             assert!(sleeper.wait(Some(Duration::ZERO)).unwrap().is_empty());
         }
     }
@@ -210,10 +217,25 @@ mod tests {
             sleeper.wait(Some(Duration::ZERO)).map(<[Wake]>::to_vec).unwrap()
         });
         match wakes {
-            Ok(wakes) => assert_eq!(wakes, [Wake { token: 7, hung_up: false }]),
+            Ok(wakes) => assert_eq!(wakes, [Wake { token: 7, hung_up: false, urgent: false }]),
             Err(error) => return println!("SKIPPED: no system calls can be intercepted: {error}"),
         }
         assert!(interrupted > 1, "nothing was interrupted");
+    }
+
+    #[test]
+    fn one_event_reports_urgent_byte_and_close() {
+        let mut sleeper = Sleeper::new().unwrap();
+        let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        sleeper.watch(&one, 1).unwrap();
+        let mut wait = || sleeper.wait(Some(Duration::from_secs(5))).unwrap().to_vec();
+        send(&other, b"a", SendFlags::empty()).unwrap();
+        assert_eq!(wait(), [Wake { token: 1, hung_up: false, urgent: false }]);
+        send(&other, b"a", SendFlags::OOB).unwrap();
+        assert_eq!(wait(), [Wake { token: 1, hung_up: false, urgent: true }]);
+        send(&other, b"a", SendFlags::empty()).unwrap();
+        drop(other);
+        assert_eq!(wait(), [Wake { token: 1, hung_up: true, urgent: true }]);
     }
 
     #[test]
@@ -223,6 +245,6 @@ mod tests {
         sleeper.watch(&one, 1).unwrap();
         drop(other);
         let wakes = sleeper.wait(Some(Duration::from_secs(5))).unwrap();
-        assert_eq!(wakes, [Wake { token: 1, hung_up: true }]);
+        assert_eq!(wakes, [Wake { token: 1, hung_up: true, urgent: false }]);
     }
 }

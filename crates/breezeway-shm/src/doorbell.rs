@@ -4,7 +4,7 @@
 //! A descriptor received while this process has no free descriptor number is lost (recvmsg(2)).
 //! Every read therefore only peeks, from the offset where the last one ended (`SO_PEEK_OFF`), and
 //! the peeked bytes are consumed later, many at once: a sleeper makes one system call, as it would
-//! without peeking.
+//! without peeking, and so does a reader that an edge-triggered event has woken.
 //!
 //! Each descriptor is validated and mapped by the read that receives it, and closed. A pending
 //! segment takes no descriptor of this process, and the socket is always read to its end: past the
@@ -53,8 +53,10 @@ const MAX_PEEKED: usize = 8;
 /// Outcome of a read.
 #[derive(Debug)]
 enum Read {
-    /// Bytes, at least one.
+    /// Bytes, at least one. More may be there.
     Bytes,
+    /// Bytes, with nothing behind them but the peer's end, or an urgent byte and what follows it.
+    LastBytes,
     /// Nothing is there, or the peer has closed.
     Nothing,
     /// This process has no descriptor number or no room for a segment, or the kernel no memory. The
@@ -153,19 +155,33 @@ impl Doorbell {
     /// of file. Returns false if bytes may remain: a descriptor for which this process has no
     /// number, or bytes that the peer sends faster than they are read.
     pub(crate) fn drain(&mut self) -> Result<bool, SocketError> {
-        let mut is_empty = self.closed;
+        let is_empty = self.read_until(|read| matches!(read, Read::Nothing))?;
+        self.consume()?;
+        Ok(is_empty)
+    }
+
+    /// Reads like [`drain`](Self::drain) the bytes of an edge-triggered event that has reported
+    /// neither the peer's end nor an urgent byte: mostly one `recvmsg`. If either came behind the
+    /// event, another event reports it.
+    pub(crate) fn drain_bytes(&mut self) -> Result<bool, SocketError> {
+        let is_empty = self.read_until(|read| matches!(read, Read::LastBytes | Read::Nothing))?;
+        self.consume_many()?;
+        Ok(is_empty)
+    }
+
+    /// Reads without blocking until a read `is_last`. Returns false if there was none.
+    fn read_until(&mut self, is_last: impl Fn(&Read) -> bool) -> Result<bool, SocketError> {
         for _ in 0..MAX_DRAIN_READS {
-            if is_empty {
+            if self.closed {
                 break;
             }
             match self.read(RecvFlags::DONTWAIT)? {
-                Read::Bytes => {}
-                Read::Nothing => is_empty = true,
+                read if is_last(&read) => return Ok(true),
                 Read::Shortage(_) => break,
+                _ => {}
             }
         }
-        self.consume()?;
-        Ok(is_empty)
+        Ok(self.closed)
     }
 
     /// Sleeps until the doorbell rings or the peer closes: one `recvmsg`. May return early.
@@ -174,7 +190,7 @@ impl Doorbell {
             return Ok(());
         }
         match self.read(RecvFlags::empty())? {
-            Read::Bytes => self.consume_many(),
+            Read::Bytes | Read::LastBytes => self.consume_many(),
             Read::Shortage(_) => self.pause(RETRY_AFTER),
             // Nothing, and no end of file: another holder of the socket has made it non-blocking.
             Read::Nothing if !self.closed => {
@@ -293,11 +309,13 @@ impl Doorbell {
             }
         }
         check(bytes, descriptor.is_some())?;
+        // A kernel without peek offsets may have other rules.
+        let is_last = self.has_peek_offset && descriptor.is_none() && bytes.len() < READ;
         if let (Some(descriptor), Some(segment)) = (descriptor, segment) {
             self.add_pending(segment.map_err(Violation::from)?)?;
             descriptor.close_mapped();
         }
-        Ok(Read::Bytes)
+        Ok(if is_last { Read::LastBytes } else { Read::Bytes })
     }
 
     /// Leaves the bytes of the last read in the socket, because this process is short of a
@@ -352,7 +370,7 @@ impl Doorbell {
                 break;
             }
             match self.read(RecvFlags::DONTWAIT)? {
-                Read::Bytes => self.consume_many()?,
+                Read::Bytes | Read::LastBytes => self.consume_many()?,
                 Read::Nothing => break,
                 Read::Shortage(error) => return Err(SocketError::Shortage(error)),
             }

@@ -36,6 +36,7 @@ pub use space::{Body, Filling, Space};
 use message::Releaser;
 use payload::Pieces;
 use space::EndpointId;
+use waiting::Unread;
 
 /// One process's end of a session. `Send`; one thread at a time uses it.
 pub struct Endpoint {
@@ -63,8 +64,8 @@ pub struct Endpoint {
     /// Account that this side's segments are charged to.
     memory: MemoryAccount,
     trusted: bool,
-    /// True while the socket may hold bytes that no event will report again.
-    unread: bool,
+    /// Content of the socket that no event will report again.
+    unread: Unread,
     flushes_since_check: u32,
     /// Entries about segments that the peer is not known to have consumed: position and kind.
     segment_entries: VecDeque<(u64, u8)>,
@@ -111,7 +112,7 @@ impl Endpoint {
             own: own.words,
             peer: peer.words,
             trusted: false,
-            unread: false,
+            unread: Unread::Nothing,
             flushes_since_check: 0,
             segment_entries: VecDeque::new(),
             pieces: Pieces::None,

@@ -86,7 +86,7 @@ impl Drive {
         let exit = driver.take_exit().map(|exit| watch(exit, Interest::READABLE)).transpose()?;
         let interest = match carrier {
             // Doorbells are one byte each, and no task waits for room for them.
-            Carrier::Shm => Interest::READABLE,
+            Carrier::Shm => Interest::READABLE | Interest::PRIORITY,
             _ => Interest::READABLE | Interest::WRITABLE,
         };
         let socket = watch(Socket(driver), interest)?;
@@ -220,7 +220,13 @@ impl Drive {
 
     fn note(&mut self, is_peer_gone: bool) {
         self.is_peer_gone |= is_peer_gone;
-        self.driver().ready(is_peer_gone);
+        // Never cleared: one urgent byte makes all further events count as such.
+        let has_urgent = self.socket.try_io(Interest::PRIORITY, |_| Ok(())).is_ok();
+        if is_peer_gone || has_urgent {
+            self.driver().ready(is_peer_gone);
+        } else {
+            unstable::ready_with_bytes(self.driver());
+        }
     }
 }
 

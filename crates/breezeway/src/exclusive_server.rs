@@ -227,15 +227,15 @@ impl ExclusiveServerSession {
         Ok(())
     }
 
-    /// Reads the socket's bytes that are not messages, and validates them; returns false if some
-    /// may be left there, or another thread had the session's lock.
-    pub(crate) fn read_socket(&mut self) -> Result<bool, SessionError> {
+    /// Reads the bytes that events have reported and that are not messages, and validates them.
+    /// Returns false if some may be left there. A shared session reads them in its turns.
+    pub(crate) fn read_unread(&mut self) -> Result<bool, SessionError> {
         match &mut self.place {
             Place::Alone(link, _) => {
-                link.drain()?;
+                link.read_unread()?;
                 Ok(!link.status().unread)
             }
-            place => Ok(place.driver().read_socket()),
+            _ => Ok(true),
         }
     }
 

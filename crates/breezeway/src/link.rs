@@ -344,6 +344,14 @@ impl Link {
         }
     }
 
+    /// Reads, like [`drain`](Self::drain), what the noted events have reported.
+    pub(crate) fn read_unread(&mut self) -> Result<(), LinkError> {
+        match &mut self.end {
+            Memory(link) => Ok(link.endpoint.read_unread()?),
+            Socket(_) => Ok(()),
+        }
+    }
+
     /// Returns the session socket, to be watched. Only the link reads or writes it.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         match &self.end {
@@ -357,6 +365,10 @@ impl Link {
     pub(crate) fn notice(&mut self, notice: Notice) -> Result<(), LinkError> {
         match (&mut self.end, notice) {
             (Memory(_), Notice::Turn) => Ok(()),
+            (Memory(link), Notice::Bytes) => {
+                link.endpoint.note_bytes();
+                Ok(())
+            }
             (Memory(link), Notice::Readable) => {
                 link.endpoint.note_readable();
                 Ok(())

@@ -114,6 +114,12 @@ pub fn has_drained(session: &ServerSession) -> bool {
     session.has_drained()
 }
 
+/// Takes note, like [`Driver::ready`], of an edge-triggered event that has reported neither the
+/// peer's end nor an urgent byte (`EPOLLRDHUP`, `EPOLLPRI`): the driver then reads the socket once.
+pub fn ready_with_bytes(driver: &mut Driver) {
+    driver.ready_with_bytes();
+}
+
 /// Returns true if the last turn of [`Driver::advance`] found something.
 pub fn has_worked(driver: &Driver) -> bool {
     driver.has_worked()

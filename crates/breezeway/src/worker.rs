@@ -232,9 +232,9 @@ impl Worker {
     /// so a socket could stay unread, and a client that has closed it may have sent its own end of
     /// it as a "segment", which hides the end until it is read.
     #[cold]
-    fn read_socket(&mut self, token: usize) {
+    fn read_unread(&mut self, token: usize) {
         let Some(slot) = &mut self.slots[token] else { return };
-        match slot.session.read_socket() {
+        match slot.session.read_unread() {
             // The next turn that serves nothing tries again.
             Ok(is_empty) => slot.unread = !is_empty,
             Err(error) => self.end(token, Err(error)),
@@ -266,7 +266,7 @@ impl Worker {
                 Ok(Progress::Served(0)) if slot.on_socket && self.active.len() > 1 => {
                     self.arm(token);
                 }
-                Ok(Progress::Served(0)) if slot.unread => self.read_socket(token),
+                Ok(Progress::Served(0)) if slot.unread => self.read_unread(token),
                 Ok(Progress::Served(0)) => {}
                 Ok(Progress::Served(_)) => {
                     let now = slice.end();

@@ -60,6 +60,41 @@ fn sleeper_is_woken_by_new_bytes_only() {
 }
 
 #[test]
+fn bytes_of_event_take_one_read_until_enough_are_peeked() {
+    let (mut ringing, mut hearing) = pair();
+    for rung in 1..=3 * MAX_PEEKED {
+        ringing.ring().unwrap();
+        assert!(hearing.drain_bytes().unwrap());
+        assert_eq!(ioctl_fionread(&hearing).unwrap() as usize, rung % MAX_PEEKED);
+    }
+    // Urgent bytes and the end of file are not looked for: the event would have reported them.
+    ringing.ring().unwrap();
+    send(&ringing, &[DOORBELL], SendFlags::OOB).unwrap();
+    ringing.ring().unwrap();
+    assert!(hearing.drain_bytes().unwrap());
+    assert_eq!(hearing.peeked, 1);
+    drop(ringing);
+    assert!(hearing.drain_bytes().unwrap() && hearing.drain().unwrap());
+    assert!(hearing.is_closed());
+    assert_eq!(ioctl_fionread(&hearing).unwrap(), 0);
+}
+
+#[test]
+fn bytes_of_event_end_at_no_descriptor() {
+    let (mut ringing, mut hearing) = pair();
+    for _ in 0..MAX_PENDING_SEGMENTS {
+        ringing.ring().unwrap();
+        send_segments(&ringing, 1);
+    }
+    ringing.ring().unwrap();
+    assert!(hearing.drain_bytes().unwrap());
+    assert_eq!(ioctl_fionread(&hearing).unwrap(), 1, "the last doorbell, which was peeked");
+    for _ in 0..MAX_PENDING_SEGMENTS {
+        take(&mut hearing).unwrap();
+    }
+}
+
+#[test]
 fn end_of_file_is_seen_behind_earlier_bytes() {
     let (ringing, mut hearing) = pair();
     send_segments(&ringing, 1);
@@ -83,14 +118,16 @@ fn an_announced_segment_behind_a_flood_of_doorbells_is_given_up() {
 
 #[test]
 fn segment_behind_a_full_read_of_doorbells_arrives() {
-    for doorbells in READ - 1..READ + 2 {
-        let (ringing, mut hearing) = pair();
-        send(&ringing, &vec![DOORBELL; doorbells], SendFlags::DONTWAIT).unwrap();
-        send_segments(&ringing, 1);
-        ringing.bell.ring().unwrap();
-        hearing.drain().unwrap();
-        take(&mut hearing).unwrap();
-        assert_eq!(ioctl_fionread(&hearing).unwrap(), 0);
+    for drain in [Doorbell::drain, Doorbell::drain_bytes] {
+        for doorbells in READ - 1..READ + 2 {
+            let (ringing, mut hearing) = pair();
+            send(&ringing, &vec![DOORBELL; doorbells], SendFlags::DONTWAIT).unwrap();
+            send_segments(&ringing, 1);
+            ringing.bell.ring().unwrap();
+            assert!(drain(&mut hearing).unwrap());
+            take(&mut hearing).unwrap();
+            assert_eq!(ioctl_fionread(&hearing).unwrap() as usize, hearing.peeked);
+        }
     }
 }
 
@@ -166,8 +203,9 @@ fn is_not_sealed<T>(outcome: &Result<T, SocketError>) -> bool {
 #[test]
 fn own_end_behind_pending_segments_is_a_violation() {
     type Read = fn(&mut Doorbell) -> Result<(), SocketError>;
-    let ways: [Read; 4] = [
+    let ways: [Read; 5] = [
         |hearing| hearing.drain().map(drop),
+        |hearing| hearing.drain_bytes().map(drop),
         |hearing| (0..=MAX_PENDING_SEGMENTS).try_for_each(|_| hearing.sleep()),
         |hearing| {
             let shortly = Duration::from_millis(1);

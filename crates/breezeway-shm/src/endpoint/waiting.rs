@@ -13,10 +13,20 @@ use breezeway_os::{Deadline, Notifier, cpu};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
+/// Content of the session socket that no event will report again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Unread {
+    Nothing,
+    /// Bytes, none of them urgent, and not the peer's end.
+    Bytes,
+    /// Anything.
+    Any,
+}
+
 impl Endpoint {
     /// Returns the session socket, to be watched by a [`Sleeper`](breezeway_os::Sleeper). Each
-    /// event must be passed on to [`Self::note_readable`]. Only the endpoint may read or write the
-    /// socket.
+    /// event must be passed on to [`Self::note_readable`] or [`Self::note_bytes`]. Only the
+    /// endpoint may read or write the socket.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.doorbell.as_fd()
     }
@@ -40,15 +50,22 @@ impl Endpoint {
     /// next sleep: a full socket would report no further byte, and the peer's end of file may be in
     /// it.
     pub fn note_readable(&mut self) {
-        self.unread = true;
+        self.unread = Unread::Any;
     }
 
-    /// Returns true if the socket may hold bytes that no event will report again: after
-    /// [`Self::note_readable`] until it is read empty, which fails while this process is short of
+    /// Notes, like [`note_readable`](Self::note_readable), an edge-triggered event that has
+    /// reported neither the peer's end nor an urgent byte (`EPOLLRDHUP`, `EPOLLPRI`). Whatever
+    /// came behind it makes another event, so that mostly one read suffices.
+    pub fn note_bytes(&mut self) {
+        self.unread = self.unread.max(Unread::Bytes);
+    }
+
+    /// Returns true if the socket may hold bytes that no event will report again: after an event
+    /// was noted until the socket is read empty, which fails while this process is short of
     /// descriptors or room for a segment.
     #[inline]
     pub fn is_unread(&self) -> bool {
-        self.unread
+        self.unread != Unread::Nothing
     }
 
     /// Announces that this side is about to sleep until `want` holds, and polls for it once more.
@@ -71,9 +88,7 @@ impl Endpoint {
             self.tidy()?;
         }
         self.note_cpu();
-        if self.unread {
-            self.drain()?;
-        }
+        self.read_unread()?;
         let due = self.rings.announce(want);
         self.ring_if(due)?;
         if self.has(want)? || self.is_closed() || !self.arm_return(want, waker)? {
@@ -131,8 +146,27 @@ impl Endpoint {
 
     /// Reads the socket empty and notes whether the peer is gone.
     pub fn drain(&mut self) -> Result<(), SocketError> {
-        self.unread = !self.doorbell.drain()?;
+        let is_empty = self.doorbell.drain()?;
+        self.set_unread(is_empty);
         Ok(())
+    }
+
+    /// Reads what the noted events have reported.
+    #[inline]
+    pub fn read_unread(&mut self) -> Result<(), SocketError> {
+        match self.unread {
+            Unread::Nothing => Ok(()),
+            Unread::Bytes => {
+                let is_empty = self.doorbell.drain_bytes()?;
+                self.set_unread(is_empty);
+                Ok(())
+            }
+            Unread::Any => self.drain(),
+        }
+    }
+
+    fn set_unread(&mut self, is_empty: bool) {
+        self.unread = if is_empty { Unread::Nothing } else { Unread::Any };
     }
 
     /// Returns true after the peer's end of file was read. Entries committed before it can still be

@@ -5,11 +5,13 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 
 use crate::support::{FIN, OPEN, Pair, Terms, take};
+use breezeway_adversary::interception::{Stopped, Which, with_faults};
 use breezeway_shm::layout::{MESSAGE, SEGMENT_RETIRE};
 use breezeway_shm::{
     Body, Endpoint, ForeignBytes, Head, Message, SendError, SocketError, Space, Violation, Want,
 };
 use proptest::prelude::*;
+use rustix::io::Errno;
 
 fn head(id: u32) -> Head {
     let flags = OPEN | FIN;
@@ -714,6 +716,26 @@ fn committed_messages_are_taken_after_the_end() {
     assert_eq!(pair.other.body().to_vec(), b"last");
     pair.other.finish().unwrap();
     assert!(!take(&mut pair.other).unwrap());
+}
+
+#[test]
+fn event_in_a_shortage_is_read_again_without_another_event() {
+    let mut pair = Pair::new(Terms::default());
+    lend(&mut pair.one, 0, 5_000).unwrap();
+    let mut is_short = |_: &Stopped| Some(Errno::NOBUFS);
+    let outcome = with_faults(&[(libc::SYS_recvmsg, Which::All)], &mut is_short, || {
+        pair.other.note_bytes();
+        pair.other.read_unread().unwrap();
+        pair.other.is_unread()
+    });
+    match outcome {
+        Ok(is_unread) => assert!(is_unread, "no event reports the segment again"),
+        Err(error) => return println!("SKIPPED: no system calls can be intercepted: {error}"),
+    }
+    drop(pair.one);
+    pair.other.read_unread().unwrap();
+    assert!(!pair.other.is_unread());
+    assert!(pair.other.is_closed(), "whatever is behind it is read as well");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Mutex;
 
-use breezeway_adversary::native::layout::kind;
+use breezeway_adversary::native::layout::{control, kind};
 use breezeway_adversary::native::{Entry, Peer, Terms};
 use breezeway_adversary::{Shared, socket};
 use breezeway_tokio::{Server, ServerOptions, Session, SessionOptions, WaitPolicy};
@@ -134,6 +134,54 @@ fn call_of_server_that_sends_its_own_end_and_dies_fails() {
                 assert!(error.contains("not sealed"), "{wait:?}, {segments}: {error}");
                 soon(serving).await.unwrap();
             }
+        }
+    });
+}
+
+/// Lets a server ring for a caller that sleeps, and do `last` before a runtime of one thread takes
+/// the event. Returns the error of the call.
+async fn error_behind_doorbell(wait: WaitPolicy, last: fn(Peer) -> Option<Peer>) -> String {
+    let (hostile, honest) = UnixStream::pair().unwrap();
+    let serving = spawn_blocking(|| Peer::server(hostile.into(), Terms::default()));
+    let options = SessionOptions::new().wait(wait).handshake_timeout(PATIENCE);
+    let session = soon(Session::from_socket(honest.into(), &options)).await.unwrap();
+    let mut peer = soon(serving).await.unwrap();
+    let call = tokio::spawn(async move { describe(&session.call(0, b"x").await.unwrap_err()) });
+    // Asked for until the driver sleeps.
+    let peer = soon(spawn_blocking(move || {
+        peer.next_message().unwrap();
+        while peer.view.load(control::DATA_WAKE_AT) != peer.ring.tail {
+            std::thread::yield_now();
+        }
+        peer
+    }))
+    .await
+    .unwrap();
+    peer.ring_doorbell();
+    let _peer = last(peer);
+    soon(call).await.unwrap()
+}
+
+#[test]
+fn one_event_reports_doorbell_and_end() {
+    on_both_runtimes(|| async {
+        for wait in [WaitPolicy::Park, WaitPolicy::Adaptive] {
+            let error = error_behind_doorbell(wait, |_| None).await;
+            assert!(error.contains("died"), "{wait:?}: {error}");
+        }
+    });
+}
+
+#[test]
+fn one_event_reports_doorbell_and_urgent_byte() {
+    on_both_runtimes(|| async {
+        for wait in [WaitPolicy::Park, WaitPolicy::Adaptive] {
+            let error = error_behind_doorbell(wait, |peer| {
+                socket::send_urgent(&peer.socket, &[1], &[peer.socket.as_fd()]).unwrap();
+                Some(peer)
+            });
+            let error = error.await;
+            assert!(error.contains("not sealed"), "{wait:?}: {error}");
         }
     });
 }

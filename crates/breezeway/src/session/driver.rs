@@ -270,7 +270,16 @@ impl Driver {
     /// Takes note of an event of the socket: it is readable or writable, or the peer is gone. The
     /// loop calls this before the next turn.
     pub fn ready(&mut self, is_peer_gone: bool) {
-        let notice = if is_peer_gone { Notice::PeerGone } else { Notice::Readable };
+        self.note(if is_peer_gone { Notice::PeerGone } else { Notice::Readable });
+    }
+
+    /// Takes note, like [`ready`](Self::ready), of an edge-triggered event that has reported
+    /// neither the peer's end nor an urgent byte (`EPOLLRDHUP`, `EPOLLPRI`).
+    pub(crate) fn ready_with_bytes(&mut self) {
+        self.note(Notice::Bytes);
+    }
+
+    fn note(&mut self, notice: Notice) {
         self.shared.with(|state| {
             state.driver.is_awake = true;
             state.notice(notice);

@@ -372,9 +372,9 @@ impl Shared {
         self.release(state);
         let Some(until) = until else { return Ok(()) };
         let mut notice = None;
-        for wake in stage.sleeper.wait(deadline.min(until).time_left())? {
+        for &wake in stage.sleeper.wait(deadline.min(until).time_left())? {
             if wake.token == SOCKET {
-                notice = Some(if wake.hung_up { Notice::PeerGone } else { Notice::Readable });
+                notice = Some(Notice::from(wake));
             }
         }
         let mut state = self.lock();

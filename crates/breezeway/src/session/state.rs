@@ -266,8 +266,8 @@ impl State {
         if found_nothing && self.link.status().closed && self.connection.takes_entries() {
             return Err(CallError::PeerDied);
         }
-        if taken == 0 && self.link.status().unread {
-            self.link.drain()?;
+        if taken == 0 {
+            self.link.read_unread()?;
         }
         let sent = self.send_what_waits()?;
         self.flush()?;

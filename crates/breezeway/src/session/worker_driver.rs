@@ -76,9 +76,7 @@ impl WorkerDriver {
 
     /// Takes note of an event of the socket.
     pub(crate) fn notice(&mut self, notice: Notice) {
-        if self.noticed != Some(Notice::PeerGone) {
-            self.noticed = Some(notice);
-        }
+        self.noticed = self.noticed.max(Some(notice));
     }
 
     /// Takes turns, at most `polls`, until one finds something. Returns its result, or `None` if
@@ -148,16 +146,6 @@ impl WorkerDriver {
             until.flatten()
         });
         until.flatten()
-    }
-
-    /// Reads the bytes that have come on the socket beside messages. Returns false if some may be
-    /// left there, or another thread had the session's lock. The next turn reports an error.
-    pub(crate) fn read_socket(&self) -> bool {
-        let drained = self.shared().try_with(|state| {
-            state.read_socket();
-            !state.link.status().unread
-        });
-        drained.unwrap_or(false)
     }
 
     pub(crate) fn has_unwritten(&self) -> bool {

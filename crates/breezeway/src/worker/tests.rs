@@ -1,5 +1,7 @@
+mod socket_events;
+
 use std::io::Write;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -421,18 +423,25 @@ fn session_arriving_at_the_stop_is_drained() {
 
 /// Creates a session that takes streams, and its client.
 fn shared_session(options: &SessionOptions) -> (ExclusiveServerSession, crate::Session) {
-    let (client, server) = UnixStream::pair().unwrap();
     let options = &options.clone().handshake_timeout(Duration::from_secs(20));
+    shared_session_with(options, |socket| crate::Session::from_socket(socket, options).unwrap())
+}
+
+/// Creates a session that takes streams, and its client by `connect`.
+fn shared_session_with<C>(
+    options: &SessionOptions,
+    connect: impl FnOnce(OwnedFd) -> C,
+) -> (ExclusiveServerSession, C) {
+    let (client, server) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
         let peer = breezeway_os::Peer::of(&server).unwrap();
         let serving = scope.spawn(|| {
-            let socket = std::os::fd::OwnedFd::from(server);
-            crate::handshake::accept(socket, crate::Carrier::Shm, options).unwrap()
+            crate::handshake::accept(OwnedFd::from(server), crate::Carrier::Shm, options).unwrap()
         });
-        let channel = crate::Session::from_socket(client.into(), options).unwrap();
+        let client = connect(client.into());
         let threads = Arc::new(crate::stream_threads::StreamThreads::new(1, |_, _| Ok(())));
         let agreed = serving.join().unwrap();
-        (ExclusiveServerSession::with_streams(agreed, peer, options.waiting(), threads), channel)
+        (ExclusiveServerSession::with_streams(agreed, peer, options.waiting(), threads), client)
     })
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use breezeway_os::{Deadline, WaitPolicy, Wake, clock, cpu};
+use breezeway_os::{Deadline, WaitPolicy, clock, cpu};
 use breezeway_shm::statistics::{Field, WaitsFor};
 
 use super::inbox::INBOX;
@@ -83,11 +83,11 @@ impl Worker {
         self.heard.clear();
         self.heard.extend_from_slice(self.sleeper.wait(timeout)?);
         for index in 0..self.heard.len() {
-            let Wake { token, hung_up } = self.heard[index];
-            if token != INBOX {
-                let gone = hung_up || token & EXIT != 0;
-                let notice = if gone { Notice::PeerGone } else { Notice::Readable };
-                self.hear((token & !EXIT) as usize, notice);
+            let wake = self.heard[index];
+            if wake.token != INBOX {
+                let has_exited = wake.token & EXIT != 0;
+                let notice = if has_exited { Notice::PeerGone } else { wake.into() };
+                self.hear((wake.token & !EXIT) as usize, notice);
             }
         }
         self.note_unpaused();

@@ -14,6 +14,10 @@ use breezeway::{
     Driver, Incoming, Next, OwnedCall, PendingCall, ServerSession, Session, SessionOptions,
     WaitPolicy,
 };
+use breezeway_adversary::native::{Peer, Terms};
+use breezeway_adversary::socket;
+
+use rustix::io::ioctl_fionread;
 
 use super::PATIENCE;
 
@@ -291,4 +295,49 @@ fn a_drivers_copy_of_the_socket_is_closed_before_the_session_is() {
     assert!(outcome.try_recv().is_err(), "the session has one");
     drop(driver);
     assert_eq!(outcome.recv_timeout(PATIENCE), Ok(false));
+}
+
+/// A session whose driver sleeps, and its server.
+fn sleeping_with_peer() -> (Session, Driver, Peer) {
+    let (hostile, honest) = UnixStream::pair().unwrap();
+    let serving = thread::spawn(move || Peer::server(hostile.into(), Terms::default()));
+    let options = SessionOptions::new().wait(WaitPolicy::Park);
+    let (session, mut driver) = Session::from_socket_driven(honest.into(), &options).unwrap();
+    while driver.advance(Waker::noop()) == Next::Turn {}
+    (session, driver, serving.join().unwrap())
+}
+
+/// Takes turns until the driver sleeps, or the session is over.
+fn advance(driver: &mut Driver) -> Next {
+    let turns = std::iter::repeat_with(|| driver.advance(Waker::noop()));
+    turns.take(1000).find(|next| *next != Next::Turn).expect("it never sleeps")
+}
+
+#[test]
+fn event_of_unknown_kind_leaves_nothing_unread() {
+    let (_session, mut driver, peer) = sleeping_with_peer();
+    for _ in 0..20 {
+        peer.ring_doorbell();
+        driver.ready(false);
+        assert!(matches!(advance(&mut driver), Next::Sleep { .. }));
+        assert_eq!(ioctl_fionread(&driver).unwrap(), 0, "a level-triggered loop spins");
+    }
+}
+
+#[test]
+fn event_of_unknown_kind_may_hide_the_end() {
+    let (_session, mut driver, peer) = sleeping_with_peer();
+    peer.ring_doorbell();
+    drop(peer);
+    driver.ready(false);
+    assert_eq!(advance(&mut driver), Next::End);
+}
+
+#[test]
+fn event_of_unknown_kind_may_hide_an_urgent_byte() {
+    let (_session, mut driver, peer) = sleeping_with_peer();
+    peer.ring_doorbell();
+    socket::send_urgent(&peer.socket, &[1], &[peer.socket.as_fd()]).unwrap();
+    driver.ready(false);
+    assert_eq!(advance(&mut driver), Next::End);
 }
