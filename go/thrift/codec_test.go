@@ -181,17 +181,20 @@ func TestMissingRequiredFieldIsNamed(t *testing.T) {
 	}
 }
 
-func TestHostileBytesAreErrors(t *testing.T) {
+// hostileMessage is a message that is refused.
+type hostileMessage struct {
+	of       thrift.Struct
+	message  string // in hexadecimal
+	expected error
+}
+
+func hostileMessages() []hostileMessage {
 	deep := bytes.Repeat([]byte{12, 0, 2}, 100)
 	deep = append(deep, make([]byte, 101)...)
 	unknown := bytes.Repeat([]byte{12, 0, 99}, 100)
 	unknown = append(unknown, make([]byte, 101)...)
 	lists := append([]byte{15, 0, 99}, bytes.Repeat([]byte{15, 0, 0, 0, 1}, 100)...)
-	for _, c := range []struct {
-		of       thrift.Struct
-		message  string
-		expected error
-	}{
+	return []hostileMessage{
 		{new(containers.Lists), "0f0005" + "0a7fffffff" + "00", thrift.ErrSize},
 		{new(containers.Lists), "0f0005" + "0affffffff" + "00", thrift.ErrSize},
 		{new(containers.Lists), "0f000b" + "0c7fffffff" + "00", thrift.ErrSize},
@@ -211,7 +214,11 @@ func TestHostileBytesAreErrors(t *testing.T) {
 		{new(recursive.Node), hex.EncodeToString(deep), thrift.ErrDepth},
 		{new(recursive.Node), hex.EncodeToString(unknown), thrift.ErrDepth},
 		{new(recursive.Node), hex.EncodeToString(lists), thrift.ErrDepth},
-	} {
+	}
+}
+
+func TestHostileBytesAreErrors(t *testing.T) {
+	for _, c := range hostileMessages() {
 		message, err := hex.DecodeString(c.message)
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package thrift
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/bits"
 	"unsafe"
@@ -36,6 +37,14 @@ func (r *Reader) OK() bool { return r.err == nil }
 
 // End returns the number of bytes that were read, and the first error.
 func (r *Reader) End() (int, error) { return r.at, r.err }
+
+// EndAll returns the first error. Bytes that are left are one.
+func (r *Reader) EndAll() error {
+	if r.err == nil && r.at < len(r.buf) {
+		return fmt.Errorf("thrift: %d bytes behind the struct", len(r.buf)-r.at)
+	}
+	return r.err
+}
 
 // fail notes the first error. No bytes are left afterwards.
 func (r *Reader) fail(err error) {
@@ -177,8 +186,9 @@ func (r *Reader) Text() string {
 
 // text returns bytes as a string without a copy.
 func text(b []byte) string {
-	// SAFETY: b is part of a message that Unmarshal was given, which by its contract belongs to the
-	// struct that is read, so that its bytes no longer change.
+	// SAFETY: b is part of a message that Unmarshal or the function of a view was given. By their
+	// contracts it belongs to the struct or stays as it is while the view is used, so that its
+	// bytes no longer change.
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 

@@ -4,7 +4,6 @@ package thrift
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 )
 
@@ -38,12 +37,9 @@ func Unmarshal(message []byte, value Struct) error {
 	r.owned = true
 	value.InitDefault()
 	value.ReadFields(r)
-	n, err := r.End()
+	err := r.EndAll()
 	r.buf = nil
 	readers.Put(r)
-	if err == nil && n < len(message) {
-		err = fmt.Errorf("thrift: %d bytes behind the struct", len(message)-n)
-	}
 	return err
 }
 

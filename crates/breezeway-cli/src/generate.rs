@@ -19,6 +19,8 @@ Examples:
                                                types of another crate
   breezeway gen user.thrift --lang go --out gen
                                                Go, a folder per package in gen/
+  breezeway gen user.thrift --lang go --out gen --views
+                                               with views, which read messages in place
 
 The text in Rust has a module per namespace, for the file and all it includes, and needs the \
 crate breezeway-thrift, or with --services the crate breezeway-rpc. In a build script, use \
@@ -45,6 +47,9 @@ pub(crate) struct Args {
     /// Add services with views of arguments, and replies that are written in place
     #[arg(long)]
     in_place: bool,
+    /// Add a view to each struct in Go, which reads a message in place; Rust always has them
+    #[arg(long)]
+    views: bool,
     /// In which order the fields of a struct are written; any order is read
     #[arg(long, value_enum, default_value_t = Order::Ids)]
     order: Order,
@@ -168,6 +173,9 @@ impl Args {
         if self.in_place {
             builder = builder.in_place();
         }
+        if self.views {
+            builder = builder.views();
+        }
         if self.ordered {
             builder = builder.ordered();
         }
@@ -190,6 +198,9 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     if let Language::Go = args.lang {
         return write_go(&args, &schema);
     }
+    if args.views {
+        return Err("--views is for Go: the text in Rust has views without it".into());
+    }
     let text = breezeway_idl::generate(&schema)?;
     if args.out == Path::new("-") {
         return print(&text);
@@ -201,7 +212,9 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 /// Writes a file for each .thrift file into the folder of its package.
 fn write_go(args: &Args, schema: &breezeway_idl::model::Schema) -> Result<(), Failure> {
     if args.is_for_rust() {
-        return Err("of these options, Go has --order, --strings bytes and --extern alone".into());
+        return Err(
+            "of these options, Go has --order, --strings bytes, --extern and --views alone".into(),
+        );
     }
     if args.out == Path::new("-") {
         return Err("Go is a folder of packages: name it with --out".into());

@@ -38,6 +38,7 @@ pub struct Builder {
     shared_bytes: bool,
     services: Services,
     in_place: bool,
+    views: bool,
 }
 
 impl Builder {
@@ -148,6 +149,12 @@ impl Builder {
         self
     }
 
+    /// Generates, for each struct in Go, also a view that reads it in place. Rust always has views.
+    pub fn views(mut self) -> Self {
+        self.views = true;
+        self
+    }
+
     /// Generates code from these files and all they include.
     ///
     /// In a build script this also makes cargo watch these files and no others, plus the folders in
@@ -187,6 +194,7 @@ impl Builder {
         schema.shared_bytes = self.shared_bytes;
         schema.services = self.services;
         schema.in_place = self.in_place;
+        schema.views = self.views;
         if self.in_place && self.services == Services::Trait {
             return Err(Error::InPlaceWithoutServices);
         }

@@ -26,6 +26,8 @@ pub struct Schema {
     pub services: Services,
     /// True if services are also served by views, with replies that are written in place.
     pub in_place: bool,
+    /// True if structs in Go have views.
+    pub views: bool,
 }
 
 /// Code generated for services.

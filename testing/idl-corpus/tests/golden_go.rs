@@ -5,26 +5,28 @@
 use std::fs;
 use std::path::Path;
 
-/// IDLs with kept Go, and the folder of its package below that of this repository.
-const GO: [(&str, &str); 10] = [
-    ("crates/breezeway-idl/tests/corpus/containers", "go/internal/idl"),
-    ("crates/breezeway-idl/tests/corpus/defaults", "go/internal/idl"),
-    ("crates/breezeway-idl/tests/corpus/recursive", "go/internal/idl"),
-    ("crates/breezeway-idl/tests/corpus/requiredness", "go/internal/idl"),
-    ("crates/breezeway-rpc/tests/idl/room", "go/internal/idl"),
-    ("crates/breezeway-rpc/tests/idl/users", "go/internal/idl"),
-    ("go/examples/users/idl/users", "go/examples/users/gen"),
-    ("go/breezewaykitex/idl/echo", "go/internal/idl"),
-    ("go/breezewaykitex/idl/shapes", "go/internal/idl"),
-    ("testing/matrix/matrix", "testing/matrix/go/gen"),
+/// IDLs with kept Go, the folder of its package below that of this repository, and whether it has
+/// views.
+const GO: [(&str, &str, bool); 10] = [
+    ("crates/breezeway-idl/tests/corpus/containers", "go/internal/idl", true),
+    ("crates/breezeway-idl/tests/corpus/defaults", "go/internal/idl", true),
+    ("crates/breezeway-idl/tests/corpus/recursive", "go/internal/idl", true),
+    ("crates/breezeway-idl/tests/corpus/requiredness", "go/internal/idl", true),
+    ("crates/breezeway-rpc/tests/idl/room", "go/internal/idl", false),
+    ("crates/breezeway-rpc/tests/idl/users", "go/internal/idl", false),
+    ("go/examples/users/idl/users", "go/examples/users/gen", false),
+    ("go/breezewaykitex/idl/echo", "go/internal/idl", false),
+    ("go/breezewaykitex/idl/shapes", "go/internal/idl", true),
+    ("testing/matrix/matrix", "testing/matrix/go/gen", false),
 ];
 
 #[test]
 fn golden_go_files_are_unchanged() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for (idl, kept) in GO {
+    for (idl, kept, views) in GO {
         let idl = repository.join(idl).with_extension("thrift");
-        let schema = breezeway_idl::read(&[idl], &[]).unwrap_or_else(|error| panic!("{error}"));
+        let mut schema = breezeway_idl::read(&[idl], &[]).unwrap_or_else(|error| panic!("{error}"));
+        schema.views = views;
         let root = format!("github.com/breezeway-ipc/breezeway/{kept}");
         let files = breezeway_idl::generate_go(&schema, &repository.join(kept), &root);
         for file in files.unwrap_or_else(|error| panic!("{error}")) {

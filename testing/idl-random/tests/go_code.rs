@@ -26,10 +26,12 @@ mod needs_go {
         struct User {} struct NewUser {} enum Mode { A = 1, B = 1, C = 2 }
         struct ModeFromString {}
         service Users { User get(1: User user), base.Reply f(1: base.Request base) }
+        struct UserView {} struct ViewUser {} struct NextUserView {}
         struct UsersClient {} struct NewUsersClient {} struct RegisterUsers {}
         exception Refused { 1: i32 code, 2: optional string why, 3: User user }
         const map<Mode, i32> MODES = { Mode.A: 1, Mode.B: 2, Mode.C: 3 }
         const map<list<Mode>, map<list<i32>, set<binary>>> LISTS = {}
+        struct Wanted { 1: required i32 a = 5, 2: i32 b } struct Wants { 1: list<Wanted> all = [{}, {'b': 7}] }
         struct Maps { 1: map<list<list<i32>>, map<list<User>, list<list<binary>>>> maps }";
 
     /// The corpus and random IDLs, as one schema.
@@ -48,7 +50,9 @@ mod needs_go {
         fs::write(&names, NAMES).unwrap();
         files.push(names);
         files.sort();
-        read(&files, &[]).unwrap()
+        let mut schema = read(&files, &[]).unwrap();
+        schema.views = true;
+        schema
     }
 
     /// Writes a module with the generated packages and a program that passes messages through them:
@@ -63,27 +67,43 @@ mod needs_go {
         );
         fs::write(dir.join("go.mod"), text).unwrap();
         fs::copy(go.join("go.sum"), dir.join("go.sum")).unwrap();
-        let (mut imports, mut makers, mut ids) = (String::new(), String::new(), Vec::new());
+        let (mut imports, mut kinds, mut ids) = (String::new(), String::new(), Vec::new());
         for (number, file) in generate_go(schema, dir, MODULE).unwrap().into_iter().enumerate() {
             let path = dir.join(&file.path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, file.text).unwrap();
+            fs::write(path, &file.text).unwrap();
             if file.structs.is_empty() {
                 continue;
             }
             let package = file.path.parent().unwrap().display().to_string();
             writeln!(imports, "\tp{number} \"{MODULE}/{package}\"").unwrap();
             for (id, name) in file.structs {
-                writeln!(makers, "\tfunc() thrift.Struct {{ return new(p{number}.{name}) }},")
-                    .unwrap();
+                let (package, view) = (format!("p{number}"), view_of(&file.text, &name));
+                writeln!(
+                    kinds,
+                    "\t{{func() thrift.Struct {{ return new({package}.{name}) }}, \
+                     anyView({package}.{view})}},"
+                )
+                .unwrap();
                 ids.push(id);
             }
         }
         let program = include_str!("go_code.go.txt");
-        let program = program.replace("// IMPORTS\n", &imports).replace("// MAKERS\n", &makers);
+        let program = program.replace("// IMPORTS\n", &imports).replace("// KINDS\n", &kinds);
         fs::create_dir(dir.join("pass")).unwrap();
         fs::write(dir.join("pass/main.go"), program).unwrap();
+        let compare = fs::read_to_string(go.join("thrift/view_compare_test.go")).unwrap();
+        let compare = compare.replace("package thrift_test", "package main");
+        fs::write(dir.join("pass/compare.go"), compare).unwrap();
         ids
+    }
+
+    /// Returns the function that makes views of a struct, by its comment: its name depends on
+    /// others in the IDL.
+    fn view_of<'a>(text: &'a str, name: &str) -> &'a str {
+        let end = format!(" validates all of message, which is a {name} and stays as it is");
+        let line = text.lines().find_map(|line| line.strip_suffix(&end));
+        line.and_then(|line| line.strip_prefix("// ")).unwrap()
     }
 
     fn go(dir: &Path, arguments: &[&str]) -> Command {

@@ -339,11 +339,26 @@ fn go_file_of_a_moved_or_equal_source_is_replaced() {
 }
 
 #[test]
+fn go_has_views_if_asked_and_rust_without() {
+    let dir = directory(CALL);
+    fs::write(dir.path().join("go.mod"), "module example.com/app\n").unwrap();
+    for (option, is_there) in [("--order=ids", false), ("--views", true)] {
+        let arguments = ["gen", "echo.thrift", "--lang", "go", "--out", ".", option];
+        assert!(run(dir.path(), &arguments).status.success());
+        let text = fs::read_to_string(dir.path().join("echo/echo.go")).unwrap();
+        assert_eq!(text.contains("func ViewReply("), is_there, "{text}");
+    }
+    let expected = "--views is for Go: the text in Rust has views without it";
+    refused(CALL, &["gen", "echo.thrift", "--views"], expected);
+}
+
+#[test]
 fn go_without_folder_or_with_options_of_rust_is_refused() {
     let base = ["gen", "echo.thrift", "--lang", "go"];
     refused(CALL, &base, "Go is a folder of packages: name it with --out");
     for option in ["--serde", "--ordered", "--services=both", "--strings=small"] {
-        let expected = "of these options, Go has --order, --strings bytes and --extern alone";
+        let expected =
+            "of these options, Go has --order, --strings bytes, --extern and --views alone";
         refused(CALL, &[&base[..], &[option]].concat(), expected);
     }
     let dir = directory(CALL);

@@ -1,6 +1,6 @@
 //! Values as Thrift Binary, for views of defaults.
 
-use crate::model::{Schema, Type, TypeKind, Value};
+use crate::model::{Requiredness, Schema, Type, TypeKind, Value};
 
 /// Returns the encoding of a value, without a field header.
 pub(crate) fn of(schema: &Schema, ty: &Type, value: &Value) -> Vec<u8> {
@@ -35,8 +35,11 @@ fn write(schema: &Schema, ty: &Type, value: &Value, to: &mut Vec<u8>) {
         }
         (_, Value::Struct(id, given)) => {
             let fields = schema.structure(*id).map_or(&[][..], |found| &found.fields);
-            for (index, value) in given {
-                let field = &fields[*index];
+            for (index, field) in fields.iter().enumerate() {
+                let given = given.iter().find(|(other, _)| *other == index);
+                let preset =
+                    field.default.as_ref().filter(|_| field.requiredness == Requiredness::Required);
+                let Some(value) = given.map(|(_, value)| value).or(preset) else { continue };
                 to.push(field.ty.kind.wire_type());
                 to.extend(field.id.to_be_bytes());
                 write(schema, &field.ty, value, to);

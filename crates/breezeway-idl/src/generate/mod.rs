@@ -1,6 +1,6 @@
 //! Generation of Rust from a schema.
 
-mod bytes;
+pub(crate) mod bytes;
 mod constant;
 mod context;
 mod encode;

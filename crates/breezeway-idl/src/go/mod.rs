@@ -14,6 +14,7 @@ mod structure;
 mod text;
 mod types;
 mod value;
+mod view;
 mod write;
 
 use std::collections::HashMap;
@@ -190,6 +191,10 @@ fn definition(text: &mut Text, context: &Context<'_>, id: Id, definition: &Defin
         Kind::Struct(found) => {
             let fields = structure::fields_of(context, id, found);
             structure::write(text, context, id, definition, &fields);
+            if context.schema.views {
+                text.blank();
+                view::write(text, context, id, &definition.name, &fields);
+            }
         }
         Kind::Service(found) => service::write(text, context, id, definition, found),
     }

@@ -39,8 +39,20 @@ pub(crate) struct Naming {
     pub(crate) values: HashMap<Id, Vec<String>>,
     /// Fields of structs and of the arguments of methods, in order.
     pub(crate) fields: HashMap<Id, Vec<FieldNames>>,
+    /// Views of structs.
+    pub(crate) views: HashMap<Id, ViewNames>,
     /// Own methods of services, in order.
     pub(crate) methods: HashMap<Id, Vec<MethodNames>>,
+}
+
+/// Names of the view of a struct.
+#[derive(Debug)]
+pub(crate) struct ViewNames {
+    pub(crate) ty: String,
+    /// Function that validates a message.
+    pub(crate) maker: String,
+    /// Function that reads the view of a valid struct.
+    pub(crate) next: String,
 }
 
 /// Names of a field.
@@ -65,6 +77,8 @@ impl Naming {
             naming.names.insert(id, name);
         }
         schema.ids().for_each(|id| naming.name_derived(schema, id));
+        let structs = schema.ids().filter(|id| schema.views && schema.structure(*id).is_some());
+        structs.for_each(|id| naming.name_view(id));
         naming
     }
 
@@ -109,6 +123,14 @@ impl Naming {
         }
     }
 
+    /// Views make way for every other name: with them or without, those are the same.
+    fn name_view(&mut self, id: Id) {
+        let name = self.names[&id].clone();
+        let names = [format!("{name}View"), format!("View{name}"), format!("Next{name}View")];
+        let [ty, maker, next] = names.map(|name| self.give(id, &name));
+        self.views.insert(id, ViewNames { ty, maker, next });
+    }
+
     /// Returns a name that is unique in the package of a definition.
     fn give(&mut self, id: Id, name: &str) -> String {
         self.taken.entry(self.packages[id.file].clone()).or_default().give(name)
@@ -127,6 +149,18 @@ pub(crate) fn fields(found: &Struct) -> Vec<FieldNames> {
         found.fields.iter().map(|field| taken.give(&exported(&field.name))).collect();
     let named =
         names.into_iter().map(|go| FieldNames { getter: taken.give(&format!("Get{go}")), go });
+    named.collect()
+}
+
+/// Returns the names of a view's methods: getters, and those that return true for a field that is
+/// present.
+pub(crate) fn view_fields<'a>(names: impl Iterator<Item = &'a str>) -> Vec<[String; 2]> {
+    let mut taken = Taken::new(["IndexFields", "Read"]);
+    let names: Vec<_> = names.map(|name| taken.give(name)).collect();
+    let named = names.into_iter().map(|name| {
+        let has = taken.give(&format!("Has{name}"));
+        [name, has]
+    });
     named.collect()
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn write(
         text.block("for {", |text| {
             text.line("switch head := r.Head(); head {");
             text.line("case 0:");
-            text.indented(|text| end(text, shown, &required));
+            text.indented(|text| end(text, shown, &required, &["return"]));
             for group in fields.groups(context.schema.order) {
                 for (index, named) in group.iter().enumerate() {
                     text.line(&format!("case {}:", head(named.field)));
@@ -51,11 +51,12 @@ pub(crate) fn write(
 }
 
 /// Returns the variable with the bits of 64 required fields.
-fn seen(chunk: usize) -> String {
+pub(crate) fn seen(chunk: usize) -> String {
     if chunk == 0 { "seen".to_owned() } else { format!("seen{chunk}") }
 }
 
-fn end(text: &mut Text, shown: &str, required: &[&Named<'_>]) {
+/// Writes the end of a struct: the last lines follow the search for missing fields.
+pub(crate) fn end(text: &mut Text, shown: &str, required: &[&Named<'_>], last: &[&str]) {
     text.line("r.EndStruct()");
     for (chunk, fields) in required.chunks(64).enumerate() {
         let seen = seen(chunk);
@@ -66,11 +67,11 @@ fn end(text: &mut Text, shown: &str, required: &[&Named<'_>]) {
             text.line(&format!("r.Missing({seen}, {names})"));
         });
     }
-    text.line("return");
+    last.iter().for_each(|line| text.line(line));
 }
 
 /// Marks required fields as read.
-fn mark(text: &mut Text, read: &[&Named<'_>], required: &[&Named<'_>]) {
+pub(crate) fn mark(text: &mut Text, read: &[&Named<'_>], required: &[&Named<'_>]) {
     for (chunk, fields) in required.chunks(64).enumerate() {
         let is_read = |named: &Named<'_>| read.iter().any(|other| other.go == named.go);
         let bits = fields.iter().enumerate().filter(|(_, named)| is_read(named));
@@ -248,7 +249,7 @@ fn has_presets(context: &Context<'_>, id: Id) -> bool {
 }
 
 /// Returns the least size of a value.
-fn least(context: &Context<'_>, ty: &Type) -> usize {
+pub(crate) fn least(context: &Context<'_>, ty: &Type) -> usize {
     let TypeKind::Struct(id) = ty.kind else { return min_size(ty) };
     let fields = context.schema.structure(id).map_or(&[][..], |found| &found.fields);
     let required = fields.iter().filter(|field| field.requiredness == Requiredness::Required);

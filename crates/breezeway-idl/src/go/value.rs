@@ -127,7 +127,8 @@ pub(crate) fn quoted(text: &str) -> String {
     shown + "\""
 }
 
-fn quoted_bytes(bytes: &[u8]) -> String {
+/// Returns the literal of bytes.
+pub(crate) fn quoted_bytes(bytes: &[u8]) -> String {
     let mut shown = String::from("\"");
     for &byte in bytes {
         match byte {

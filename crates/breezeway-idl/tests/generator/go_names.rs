@@ -7,14 +7,18 @@ use breezeway_idl::Builder;
 /// Returns the Go of a file, beside which `base.thrift` lies. The other package is external if it
 /// has a path.
 fn generated(text: &str, base: &str, external: Option<&str>) -> String {
+    let mut builder = Builder::new();
+    if let Some(path) = external {
+        builder = builder.extern_path("base.thrift", path);
+    }
+    generated_with(builder, text, base)
+}
+
+fn generated_with(builder: Builder, text: &str, base: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file.thrift");
     fs::write(dir.path().join("base.thrift"), base).unwrap();
     fs::write(&file, text).unwrap();
-    let mut builder = Builder::new();
-    if let Some(path) = external {
-        builder = builder.extern_path(dir.path().join("base.thrift"), path);
-    }
     let schema = builder.read(&[&file]).unwrap_or_else(|error| panic!("{error}"));
     let files = breezeway_idl::generate_go(&schema, dir.path(), "example.com/gen").unwrap();
     let is_own = |file: &&breezeway_idl::GoFile| file.path.ends_with("file.go");
@@ -45,6 +49,30 @@ fn derived_names_make_way_for_those_of_the_idl() {
         "success = NewUser2()",
     ];
     assert_has(&text, &lines);
+}
+
+#[test]
+fn views_make_way_and_their_methods_too() {
+    let idl = "struct User { 1: i32 read, 2: optional i32 x, 3: i32 has_x }
+        struct UserView {} struct ViewUser {}";
+    let lines = [
+        "type UserView2 struct {",
+        "func ViewUser2(message []byte) (v UserView2, err error) {",
+        "func NextUserView(b []byte) (v UserView2, n int) {",
+        "func (p UserView2) Read2() (v int32) {",
+        "func (p UserView2) HasX() (v int32) {",
+        "func (p UserView2) HasX2() bool {",
+        "type UserViewView struct {\n\tbuf []byte\n}",
+    ];
+    assert_has(&generated_with(Builder::new().views(), idl, ""), &lines);
+}
+
+#[test]
+fn default_of_a_view_has_required_fields() {
+    let idl = "struct A { 1: i32 x, 2: required i32 y = 5 } struct B { 1: list<A> all = [{}] }";
+    let bytes = r"\x0c\x00\x00\x00\x01\x08\x00\x02\x00\x00\x00\x05\x00";
+    let line = format!("var defaultBView_All = []byte(\"{bytes}\")");
+    assert_has(&generated_with(Builder::new().views(), idl, ""), &[&line]);
 }
 
 #[test]

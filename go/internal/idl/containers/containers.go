@@ -130,6 +130,79 @@ func (p *Item) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// ItemView reads a Item in place.
+type ItemView struct {
+	buf []byte
+	at  [2]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewItem validates all of message, which is a Item and stays as it is
+// while the view and its parts are used.
+func ViewItem(message []byte) (v ItemView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return ItemView{}, err
+	}
+	return v, nil
+}
+
+// NextItemView returns the view of the valid Item at the beginning of b, and
+// its length, for generated code.
+func NextItemView(b []byte) (v ItemView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// ID returns id, or its default if it is absent.
+func (p ItemView) ID() (v int32) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	}
+	return v
+}
+
+// Name returns name, or its default if it is absent.
+func (p ItemView) Name() (v string) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Read returns a Item that keeps nothing of the message.
+func (p ItemView) Read() (*Item, error) {
+	v := NewItem()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *ItemView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x080001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(4)
+		case 0x0b0002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.PassBinary()
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type Weight struct {
 	Kilograms float64 `thrift:"kilograms,1" json:"kilograms"`
 }
@@ -197,6 +270,68 @@ func (p *Weight) ReadFields(r *thrift.Reader) {
 			return
 		case 0x040001:
 			p.Kilograms = r.Double()
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
+// WeightView reads a Weight in place.
+type WeightView struct {
+	buf []byte
+	at  [1]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewWeight validates all of message, which is a Weight and stays as it is
+// while the view and its parts are used.
+func ViewWeight(message []byte) (v WeightView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return WeightView{}, err
+	}
+	return v, nil
+}
+
+// NextWeightView returns the view of the valid Weight at the beginning of b, and
+// its length, for generated code.
+func NextWeightView(b []byte) (v WeightView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Kilograms returns kilograms, or its default if it is absent.
+func (p WeightView) Kilograms() (v float64) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetDouble(p.buf[off:])
+	}
+	return v
+}
+
+// Read returns a Weight that keeps nothing of the message.
+func (p WeightView) Read() (*Weight, error) {
+	v := NewWeight()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *WeightView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x040001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(8)
 		default:
 			r.Skip(head)
 		}
@@ -596,6 +731,242 @@ func (p *Lists) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// ListsView reads a Lists in place.
+type ListsView struct {
+	buf []byte
+	at  [14]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewLists validates all of message, which is a Lists and stays as it is
+// while the view and its parts are used.
+func ViewLists(message []byte) (v ListsView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return ListsView{}, err
+	}
+	return v, nil
+}
+
+// NextListsView returns the view of the valid Lists at the beginning of b, and
+// its length, for generated code.
+func NextListsView(b []byte) (v ListsView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Bools returns bools, or its default if it is absent.
+func (p ListsView) Bools() (v thrift.ListView[bool]) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextBool)
+	}
+	return v
+}
+
+// Bytes returns bytes, or its default if it is absent.
+func (p ListsView) Bytes() (v thrift.ListView[int8]) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI8)
+	}
+	return v
+}
+
+// Shorts returns shorts, or its default if it is absent.
+func (p ListsView) Shorts() (v thrift.ListView[int16]) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI16)
+	}
+	return v
+}
+
+// Ints returns ints, or its default if it is absent.
+func (p ListsView) Ints() (v thrift.ListView[int32]) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI32[int32])
+	}
+	return v
+}
+
+// Longs returns longs, or its default if it is absent.
+func (p ListsView) Longs() (v thrift.ListView[int64]) {
+	if off := p.at[4]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI64)
+	}
+	return v
+}
+
+// Doubles returns doubles, or its default if it is absent.
+func (p ListsView) Doubles() (v thrift.ListView[float64]) {
+	if off := p.at[5]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextDouble)
+	}
+	return v
+}
+
+// Strings returns strings, or its default if it is absent.
+func (p ListsView) Strings() (v thrift.ListView[string]) {
+	if off := p.at[6]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextString)
+	}
+	return v
+}
+
+// Binaries returns binaries, or its default if it is absent.
+func (p ListsView) Binaries() (v thrift.ListView[[]byte]) {
+	if off := p.at[7]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextBinary)
+	}
+	return v
+}
+
+// Uuids returns uuids, or its default if it is absent.
+func (p ListsView) Uuids() (v thrift.ListView[thrift.UUID]) {
+	if off := p.at[8]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextUUID)
+	}
+	return v
+}
+
+// Colours returns colours, or its default if it is absent.
+func (p ListsView) Colours() (v thrift.ListView[Colour]) {
+	if off := p.at[9]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI32[Colour])
+	}
+	return v
+}
+
+// Items returns items, or its default if it is absent.
+func (p ListsView) Items() (v thrift.ListView[ItemView]) {
+	if off := p.at[10]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], NextItemView)
+	}
+	return v
+}
+
+// Nested returns nested, or its default if it is absent.
+func (p ListsView) Nested() (v thrift.ListView[thrift.ListView[int32]]) {
+	if off := p.at[11]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], func(b []byte) (thrift.ListView[int32], int) {
+			return thrift.NextList(b, thrift.NextI32[int32])
+		})
+	}
+	return v
+}
+
+// Sets returns sets, or its default if it is absent.
+func (p ListsView) Sets() (v thrift.ListView[thrift.ListView[string]]) {
+	if off := p.at[12]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], func(b []byte) (thrift.ListView[string], int) {
+			return thrift.NextList(b, thrift.NextString)
+		})
+	}
+	return v
+}
+
+// Maps returns maps, or its default if it is absent.
+func (p ListsView) Maps() (v thrift.ListView[thrift.MapView[string, int32]]) {
+	if off := p.at[13]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], func(b []byte) (thrift.MapView[string, int32], int) {
+			return thrift.NextMap(b, thrift.NextString, thrift.NextI32[int32])
+		})
+	}
+	return v
+}
+
+// Read returns a Lists that keeps nothing of the message.
+func (p ListsView) Read() (*Lists, error) {
+	v := NewLists()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *ListsView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x0f0001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.PassFixed(2, 1)
+		case 0x0f0002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.PassFixed(3, 1)
+		case 0x0f0003:
+			p.at[2] = uint32(r.Offset() - off)
+			r.PassFixed(6, 2)
+		case 0x0f0004:
+			p.at[3] = uint32(r.Offset() - off)
+			r.PassFixed(8, 4)
+		case 0x0f0005:
+			p.at[4] = uint32(r.Offset() - off)
+			r.PassFixed(10, 8)
+		case 0x0f0006:
+			p.at[5] = uint32(r.Offset() - off)
+			r.PassFixed(4, 8)
+		case 0x0f0007:
+			p.at[6] = uint32(r.Offset() - off)
+			for n := r.List(11, 4); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+			}
+			r.EndList()
+		case 0x0f0008:
+			p.at[7] = uint32(r.Offset() - off)
+			for n := r.List(11, 4); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+			}
+			r.EndList()
+		case 0x0f0009:
+			p.at[8] = uint32(r.Offset() - off)
+			r.PassFixed(16, 16)
+		case 0x0f000a:
+			p.at[9] = uint32(r.Offset() - off)
+			r.PassFixed(8, 4)
+		case 0x0f000b:
+			p.at[10] = uint32(r.Offset() - off)
+			for n := r.List(12, 1); n > 0 && r.OK(); n-- {
+				new(ItemView).IndexFields(r)
+			}
+			r.EndList()
+		case 0x0f000c:
+			p.at[11] = uint32(r.Offset() - off)
+			for n := r.List(15, 5); n > 0 && r.OK(); n-- {
+				r.PassFixed(8, 4)
+			}
+			r.EndList()
+		case 0x0f000d:
+			p.at[12] = uint32(r.Offset() - off)
+			for n := r.List(14, 5); n > 0 && r.OK(); n-- {
+				for nn := r.List(11, 4); nn > 0 && r.OK(); nn-- {
+					r.PassBinary()
+				}
+				r.EndList()
+			}
+			r.EndList()
+		case 0x0f000e:
+			p.at[13] = uint32(r.Offset() - off)
+			for n := r.List(13, 6); n > 0 && r.OK(); n-- {
+				for nn := r.Map(11, 8, 8); nn > 0 && r.OK(); nn-- {
+					r.PassBinary()
+					r.Pass(4)
+				}
+				r.EndList()
+			}
+			r.EndList()
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type Sets struct {
 	Bools    []bool        `thrift:"bools,1" json:"bools"`
 	Bytes    []int8        `thrift:"bytes,2" json:"bytes"`
@@ -967,6 +1338,233 @@ func (p *Sets) ReadFields(r *thrift.Reader) {
 			}
 			r.EndList()
 			p.More = l
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
+// SetsView reads a Sets in place.
+type SetsView struct {
+	buf []byte
+	at  [14]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewSets validates all of message, which is a Sets and stays as it is
+// while the view and its parts are used.
+func ViewSets(message []byte) (v SetsView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return SetsView{}, err
+	}
+	return v, nil
+}
+
+// NextSetsView returns the view of the valid Sets at the beginning of b, and
+// its length, for generated code.
+func NextSetsView(b []byte) (v SetsView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Bools returns bools, or its default if it is absent.
+func (p SetsView) Bools() (v thrift.ListView[bool]) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextBool)
+	}
+	return v
+}
+
+// Bytes returns bytes, or its default if it is absent.
+func (p SetsView) Bytes() (v thrift.ListView[int8]) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI8)
+	}
+	return v
+}
+
+// Shorts returns shorts, or its default if it is absent.
+func (p SetsView) Shorts() (v thrift.ListView[int16]) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI16)
+	}
+	return v
+}
+
+// Ints returns ints, or its default if it is absent.
+func (p SetsView) Ints() (v thrift.ListView[int32]) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI32[int32])
+	}
+	return v
+}
+
+// Longs returns longs, or its default if it is absent.
+func (p SetsView) Longs() (v thrift.ListView[int64]) {
+	if off := p.at[4]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI64)
+	}
+	return v
+}
+
+// Doubles returns doubles, or its default if it is absent.
+func (p SetsView) Doubles() (v thrift.ListView[float64]) {
+	if off := p.at[5]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextDouble)
+	}
+	return v
+}
+
+// Strings returns strings, or its default if it is absent.
+func (p SetsView) Strings() (v thrift.ListView[string]) {
+	if off := p.at[6]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextString)
+	}
+	return v
+}
+
+// Binaries returns binaries, or its default if it is absent.
+func (p SetsView) Binaries() (v thrift.ListView[[]byte]) {
+	if off := p.at[7]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextBinary)
+	}
+	return v
+}
+
+// Uuids returns uuids, or its default if it is absent.
+func (p SetsView) Uuids() (v thrift.ListView[thrift.UUID]) {
+	if off := p.at[8]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextUUID)
+	}
+	return v
+}
+
+// Colours returns colours, or its default if it is absent.
+func (p SetsView) Colours() (v thrift.ListView[Colour]) {
+	if off := p.at[9]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI32[Colour])
+	}
+	return v
+}
+
+// Items returns items, or its default if it is absent.
+func (p SetsView) Items() (v thrift.ListView[ItemView]) {
+	if off := p.at[10]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], NextItemView)
+	}
+	return v
+}
+
+// Nested returns nested, or its default if it is absent.
+func (p SetsView) Nested() (v thrift.ListView[thrift.ListView[int32]]) {
+	if off := p.at[11]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], func(b []byte) (thrift.ListView[int32], int) {
+			return thrift.NextList(b, thrift.NextI32[int32])
+		})
+	}
+	return v
+}
+
+// Weights returns weights, or its default if it is absent.
+func (p SetsView) Weights() (v thrift.ListView[WeightView]) {
+	if off := p.at[12]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], NextWeightView)
+	}
+	return v
+}
+
+// More returns more, or its default if it is absent.
+func (p SetsView) More() (v thrift.ListView[thrift.ListView[float64]]) {
+	if off := p.at[13]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], func(b []byte) (thrift.ListView[float64], int) {
+			return thrift.NextList(b, thrift.NextDouble)
+		})
+	}
+	return v
+}
+
+// Read returns a Sets that keeps nothing of the message.
+func (p SetsView) Read() (*Sets, error) {
+	v := NewSets()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *SetsView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x0e0001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.PassFixed(2, 1)
+		case 0x0e0002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.PassFixed(3, 1)
+		case 0x0e0003:
+			p.at[2] = uint32(r.Offset() - off)
+			r.PassFixed(6, 2)
+		case 0x0e0004:
+			p.at[3] = uint32(r.Offset() - off)
+			r.PassFixed(8, 4)
+		case 0x0e0005:
+			p.at[4] = uint32(r.Offset() - off)
+			r.PassFixed(10, 8)
+		case 0x0e0006:
+			p.at[5] = uint32(r.Offset() - off)
+			r.PassFixed(4, 8)
+		case 0x0e0007:
+			p.at[6] = uint32(r.Offset() - off)
+			for n := r.List(11, 4); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+			}
+			r.EndList()
+		case 0x0e0008:
+			p.at[7] = uint32(r.Offset() - off)
+			for n := r.List(11, 4); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+			}
+			r.EndList()
+		case 0x0e0009:
+			p.at[8] = uint32(r.Offset() - off)
+			r.PassFixed(16, 16)
+		case 0x0e000a:
+			p.at[9] = uint32(r.Offset() - off)
+			r.PassFixed(8, 4)
+		case 0x0e000b:
+			p.at[10] = uint32(r.Offset() - off)
+			for n := r.List(12, 1); n > 0 && r.OK(); n-- {
+				new(ItemView).IndexFields(r)
+			}
+			r.EndList()
+		case 0x0e000c:
+			p.at[11] = uint32(r.Offset() - off)
+			for n := r.List(15, 5); n > 0 && r.OK(); n-- {
+				r.PassFixed(8, 4)
+			}
+			r.EndList()
+		case 0x0e000d:
+			p.at[12] = uint32(r.Offset() - off)
+			for n := r.List(12, 1); n > 0 && r.OK(); n-- {
+				new(WeightView).IndexFields(r)
+			}
+			r.EndList()
+		case 0x0e000e:
+			p.at[13] = uint32(r.Offset() - off)
+			for n := r.List(14, 5); n > 0 && r.OK(); n-- {
+				r.PassFixed(4, 8)
+			}
+			r.EndList()
 		default:
 			r.Skip(head)
 		}
@@ -1434,6 +2032,254 @@ func (p *Maps) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// MapsView reads a Maps in place.
+type MapsView struct {
+	buf []byte
+	at  [11]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewMaps validates all of message, which is a Maps and stays as it is
+// while the view and its parts are used.
+func ViewMaps(message []byte) (v MapsView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return MapsView{}, err
+	}
+	return v, nil
+}
+
+// NextMapsView returns the view of the valid Maps at the beginning of b, and
+// its length, for generated code.
+func NextMapsView(b []byte) (v MapsView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Bools returns bools, or its default if it is absent.
+func (p MapsView) Bools() (v thrift.MapView[bool, bool]) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextBool, thrift.NextBool)
+	}
+	return v
+}
+
+// Bytes returns bytes, or its default if it is absent.
+func (p MapsView) Bytes() (v thrift.MapView[int8, int16]) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextI8, thrift.NextI16)
+	}
+	return v
+}
+
+// Ints returns ints, or its default if it is absent.
+func (p MapsView) Ints() (v thrift.MapView[int32, int64]) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextI32[int32], thrift.NextI64)
+	}
+	return v
+}
+
+// Doubles returns doubles, or its default if it is absent.
+func (p MapsView) Doubles() (v thrift.MapView[float64, float64]) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextDouble, thrift.NextDouble)
+	}
+	return v
+}
+
+// Strings returns strings, or its default if it is absent.
+func (p MapsView) Strings() (v thrift.MapView[string, []byte]) {
+	if off := p.at[4]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextString, thrift.NextBinary)
+	}
+	return v
+}
+
+// Uuids returns uuids, or its default if it is absent.
+func (p MapsView) Uuids() (v thrift.MapView[thrift.UUID, thrift.UUID]) {
+	if off := p.at[5]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextUUID, thrift.NextUUID)
+	}
+	return v
+}
+
+// Colours returns colours, or its default if it is absent.
+func (p MapsView) Colours() (v thrift.MapView[Colour, ItemView]) {
+	if off := p.at[6]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextI32[Colour], NextItemView)
+	}
+	return v
+}
+
+// Items returns items, or its default if it is absent.
+func (p MapsView) Items() (v thrift.MapView[ItemView, Colour]) {
+	if off := p.at[7]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], NextItemView, thrift.NextI32[Colour])
+	}
+	return v
+}
+
+// Weights returns weights, or its default if it is absent.
+func (p MapsView) Weights() (v thrift.MapView[WeightView, int32]) {
+	if off := p.at[8]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], NextWeightView, thrift.NextI32[int32])
+	}
+	return v
+}
+
+// Odd returns odd, or its default if it is absent.
+func (p MapsView) Odd() (v thrift.MapView[thrift.ListView[int32], thrift.ListView[string]]) {
+	if off := p.at[9]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], func(b []byte) (thrift.ListView[int32], int) {
+			return thrift.NextList(b, thrift.NextI32[int32])
+		}, func(b []byte) (thrift.ListView[string], int) {
+			return thrift.NextList(b, thrift.NextString)
+		})
+	}
+	return v
+}
+
+// Deep returns deep, or its default if it is absent.
+func (p MapsView) Deep() (v thrift.MapView[thrift.MapView[int32, int32], thrift.MapView[string, thrift.ListView[thrift.MapView[int8, thrift.ListView[int64]]]]]) {
+	if off := p.at[10]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], func(b []byte) (thrift.MapView[int32, int32], int) {
+			return thrift.NextMap(b, thrift.NextI32[int32], thrift.NextI32[int32])
+		}, func(b []byte) (thrift.MapView[string, thrift.ListView[thrift.MapView[int8, thrift.ListView[int64]]]], int) {
+			return thrift.NextMap(b, thrift.NextString, func(b []byte) (thrift.ListView[thrift.MapView[int8, thrift.ListView[int64]]], int) {
+				return thrift.NextList(b, func(b []byte) (thrift.MapView[int8, thrift.ListView[int64]], int) {
+					return thrift.NextMap(b, thrift.NextI8, func(b []byte) (thrift.ListView[int64], int) {
+						return thrift.NextList(b, thrift.NextI64)
+					})
+				})
+			})
+		})
+	}
+	return v
+}
+
+// Read returns a Maps that keeps nothing of the message.
+func (p MapsView) Read() (*Maps, error) {
+	v := NewMaps()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *MapsView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x0d0001:
+			p.at[0] = uint32(r.Offset() - off)
+			for n := r.Map(2, 2, 2); n > 0 && r.OK(); n-- {
+				r.Pass(1)
+				r.Pass(1)
+			}
+			r.EndList()
+		case 0x0d0002:
+			p.at[1] = uint32(r.Offset() - off)
+			for n := r.Map(3, 6, 3); n > 0 && r.OK(); n-- {
+				r.Pass(1)
+				r.Pass(2)
+			}
+			r.EndList()
+		case 0x0d0003:
+			p.at[2] = uint32(r.Offset() - off)
+			for n := r.Map(8, 10, 12); n > 0 && r.OK(); n-- {
+				r.Pass(4)
+				r.Pass(8)
+			}
+			r.EndList()
+		case 0x0d0004:
+			p.at[3] = uint32(r.Offset() - off)
+			for n := r.Map(4, 4, 16); n > 0 && r.OK(); n-- {
+				r.Pass(8)
+				r.Pass(8)
+			}
+			r.EndList()
+		case 0x0d0005:
+			p.at[4] = uint32(r.Offset() - off)
+			for n := r.Map(11, 11, 8); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+				r.PassBinary()
+			}
+			r.EndList()
+		case 0x0d0006:
+			p.at[5] = uint32(r.Offset() - off)
+			for n := r.Map(16, 16, 32); n > 0 && r.OK(); n-- {
+				r.Pass(16)
+				r.Pass(16)
+			}
+			r.EndList()
+		case 0x0d0007:
+			p.at[6] = uint32(r.Offset() - off)
+			for n := r.Map(8, 12, 5); n > 0 && r.OK(); n-- {
+				r.Pass(4)
+				new(ItemView).IndexFields(r)
+			}
+			r.EndList()
+		case 0x0d0008:
+			p.at[7] = uint32(r.Offset() - off)
+			for n := r.Map(12, 8, 5); n > 0 && r.OK(); n-- {
+				new(ItemView).IndexFields(r)
+				r.Pass(4)
+			}
+			r.EndList()
+		case 0x0d0009:
+			p.at[8] = uint32(r.Offset() - off)
+			for n := r.Map(12, 8, 5); n > 0 && r.OK(); n-- {
+				new(WeightView).IndexFields(r)
+				r.Pass(4)
+			}
+			r.EndList()
+		case 0x0d000a:
+			p.at[9] = uint32(r.Offset() - off)
+			for n := r.Map(15, 14, 10); n > 0 && r.OK(); n-- {
+				r.PassFixed(8, 4)
+				for nn := r.List(11, 4); nn > 0 && r.OK(); nn-- {
+					r.PassBinary()
+				}
+				r.EndList()
+			}
+			r.EndList()
+		case 0x0d000b:
+			p.at[10] = uint32(r.Offset() - off)
+			for n := r.Map(13, 13, 12); n > 0 && r.OK(); n-- {
+				for nn := r.Map(8, 8, 8); nn > 0 && r.OK(); nn-- {
+					r.Pass(4)
+					r.Pass(4)
+				}
+				r.EndList()
+				for nn := r.Map(11, 15, 9); nn > 0 && r.OK(); nn-- {
+					r.PassBinary()
+					for nnn := r.List(13, 6); nnn > 0 && r.OK(); nnn-- {
+						for nnnn := r.Map(3, 14, 6); nnnn > 0 && r.OK(); nnnn-- {
+							r.Pass(1)
+							r.PassFixed(10, 8)
+						}
+						r.EndList()
+					}
+					r.EndList()
+				}
+				r.EndList()
+			}
+			r.EndList()
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type OptionalContainers struct {
 	Longs   []int64            `thrift:"longs,1,optional" json:"longs,omitempty"`
 	Strings []string           `thrift:"strings,2,optional" json:"strings,omitempty"`
@@ -1646,6 +2492,149 @@ func (p *OptionalContainers) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// OptionalContainersView reads a OptionalContainers in place.
+type OptionalContainersView struct {
+	buf []byte
+	at  [5]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewOptionalContainers validates all of message, which is a OptionalContainers and stays as it is
+// while the view and its parts are used.
+func ViewOptionalContainers(message []byte) (v OptionalContainersView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return OptionalContainersView{}, err
+	}
+	return v, nil
+}
+
+// NextOptionalContainersView returns the view of the valid OptionalContainers at the beginning of b, and
+// its length, for generated code.
+func NextOptionalContainersView(b []byte) (v OptionalContainersView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Longs returns longs, or its default if it is absent.
+func (p OptionalContainersView) Longs() (v thrift.ListView[int64]) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI64)
+	}
+	return v
+}
+
+// HasLongs returns true if the message has Longs.
+func (p OptionalContainersView) HasLongs() bool {
+	return p.at[0] > 0
+}
+
+// Strings returns strings, or its default if it is absent.
+func (p OptionalContainersView) Strings() (v thrift.ListView[string]) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextString)
+	}
+	return v
+}
+
+// HasStrings returns true if the message has Strings.
+func (p OptionalContainersView) HasStrings() bool {
+	return p.at[1] > 0
+}
+
+// Items returns items, or its default if it is absent.
+func (p OptionalContainersView) Items() (v thrift.MapView[string, thrift.ListView[ItemView]]) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextString, func(b []byte) (thrift.ListView[ItemView], int) {
+			return thrift.NextList(b, NextItemView)
+		})
+	}
+	return v
+}
+
+// HasItems returns true if the message has Items.
+func (p OptionalContainersView) HasItems() bool {
+	return p.at[2] > 0
+}
+
+// Doubles returns doubles, or its default if it is absent.
+func (p OptionalContainersView) Doubles() (v thrift.ListView[float64]) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextDouble)
+	}
+	return v
+}
+
+// Weights returns weights, or its default if it is absent.
+func (p OptionalContainersView) Weights() (v thrift.MapView[int32, WeightView]) {
+	if off := p.at[4]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextI32[int32], NextWeightView)
+	}
+	return v
+}
+
+// Read returns a OptionalContainers that keeps nothing of the message.
+func (p OptionalContainersView) Read() (*OptionalContainers, error) {
+	v := NewOptionalContainers()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *OptionalContainersView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	var seen uint64
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			if seen != 0x3 {
+				r.Missing(seen, "OptionalContainers.doubles", "OptionalContainers.weights")
+			}
+			p.buf = r.From(off)
+			return
+		case 0x0f0001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.PassFixed(10, 8)
+		case 0x0e0002:
+			p.at[1] = uint32(r.Offset() - off)
+			for n := r.List(11, 4); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+			}
+			r.EndList()
+		case 0x0d0003:
+			p.at[2] = uint32(r.Offset() - off)
+			for n := r.Map(11, 15, 9); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+				for nn := r.List(12, 1); nn > 0 && r.OK(); nn-- {
+					new(ItemView).IndexFields(r)
+				}
+				r.EndList()
+			}
+			r.EndList()
+		case 0x0f0004:
+			p.at[3] = uint32(r.Offset() - off)
+			r.PassFixed(4, 8)
+			seen |= 0x1
+		case 0x0d0005:
+			p.at[4] = uint32(r.Offset() - off)
+			for n := r.Map(8, 12, 5); n > 0 && r.OK(); n-- {
+				r.Pass(4)
+				new(WeightView).IndexFields(r)
+			}
+			r.EndList()
+			seen |= 0x2
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type OneContainer struct {
 	Longs   []int64          `thrift:"longs,1,optional" json:"longs,omitempty"`
 	Colours []Colour         `thrift:"colours,2,optional" json:"colours,omitempty"`
@@ -1831,6 +2820,139 @@ func (p *OneContainer) ReadFields(r *thrift.Reader) {
 			}
 			r.EndList()
 			p.Cube = l
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
+// OneContainerView reads a OneContainer in place.
+type OneContainerView struct {
+	buf []byte
+	at  [4]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewOneContainer validates all of message, which is a OneContainer and stays as it is
+// while the view and its parts are used.
+func ViewOneContainer(message []byte) (v OneContainerView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return OneContainerView{}, err
+	}
+	return v, nil
+}
+
+// NextOneContainerView returns the view of the valid OneContainer at the beginning of b, and
+// its length, for generated code.
+func NextOneContainerView(b []byte) (v OneContainerView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Longs returns longs, or its default if it is absent.
+func (p OneContainerView) Longs() (v thrift.ListView[int64]) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI64)
+	}
+	return v
+}
+
+// HasLongs returns true if the message has Longs.
+func (p OneContainerView) HasLongs() bool {
+	return p.at[0] > 0
+}
+
+// Colours returns colours, or its default if it is absent.
+func (p OneContainerView) Colours() (v thrift.ListView[Colour]) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI32[Colour])
+	}
+	return v
+}
+
+// HasColours returns true if the message has Colours.
+func (p OneContainerView) HasColours() bool {
+	return p.at[1] > 0
+}
+
+// Items returns items, or its default if it is absent.
+func (p OneContainerView) Items() (v thrift.MapView[string, ItemView]) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextString, NextItemView)
+	}
+	return v
+}
+
+// HasItems returns true if the message has Items.
+func (p OneContainerView) HasItems() bool {
+	return p.at[2] > 0
+}
+
+// Cube returns cube, or its default if it is absent.
+func (p OneContainerView) Cube() (v thrift.ListView[thrift.ListView[thrift.ListView[float64]]]) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], func(b []byte) (thrift.ListView[thrift.ListView[float64]], int) {
+			return thrift.NextList(b, func(b []byte) (thrift.ListView[float64], int) {
+				return thrift.NextList(b, thrift.NextDouble)
+			})
+		})
+	}
+	return v
+}
+
+// HasCube returns true if the message has Cube.
+func (p OneContainerView) HasCube() bool {
+	return p.at[3] > 0
+}
+
+// Read returns a OneContainer that keeps nothing of the message.
+func (p OneContainerView) Read() (*OneContainer, error) {
+	v := NewOneContainer()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *OneContainerView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x0f0001:
+			p.at = [4]uint32{}
+			p.at[0] = uint32(r.Offset() - off)
+			r.PassFixed(10, 8)
+		case 0x0e0002:
+			p.at = [4]uint32{}
+			p.at[1] = uint32(r.Offset() - off)
+			r.PassFixed(8, 4)
+		case 0x0d0003:
+			p.at = [4]uint32{}
+			p.at[2] = uint32(r.Offset() - off)
+			for n := r.Map(11, 12, 5); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+				new(ItemView).IndexFields(r)
+			}
+			r.EndList()
+		case 0x0f0004:
+			p.at = [4]uint32{}
+			p.at[3] = uint32(r.Offset() - off)
+			for n := r.List(15, 5); n > 0 && r.OK(); n-- {
+				for nn := r.List(15, 5); nn > 0 && r.OK(); nn-- {
+					r.PassFixed(4, 8)
+				}
+				r.EndList()
+			}
+			r.EndList()
 		default:
 			r.Skip(head)
 		}

@@ -157,6 +157,101 @@ func (p *Inner) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// InnerView reads a Inner in place.
+type InnerView struct {
+	buf []byte
+	at  [3]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewInner validates all of message, which is a Inner and stays as it is
+// while the view and its parts are used.
+func ViewInner(message []byte) (v InnerView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return InnerView{}, err
+	}
+	return v, nil
+}
+
+// NextInnerView returns the view of the valid Inner at the beginning of b, and
+// its length, for generated code.
+func NextInnerView(b []byte) (v InnerView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// A returns a, or its default if it is absent.
+func (p InnerView) A() (v int32) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	} else {
+		v = 1
+	}
+	return v
+}
+
+// B returns b, or its default if it is absent.
+func (p InnerView) B() (v string) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	} else {
+		v = "two"
+	}
+	return v
+}
+
+// C returns c, or its default if it is absent.
+func (p InnerView) C() (v float64) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.GetDouble(p.buf[off:])
+	} else {
+		v = 3.5
+	}
+	return v
+}
+
+// HasC returns true if the message has C.
+func (p InnerView) HasC() bool {
+	return p.at[2] > 0
+}
+
+// Read returns a Inner that keeps nothing of the message.
+func (p InnerView) Read() (*Inner, error) {
+	v := NewInner()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *InnerView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x080001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(4)
+		case 0x0b0002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x040003:
+			p.at[2] = uint32(r.Offset() - off)
+			r.Pass(8)
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 const LIMIT int32 = 1000
 
 // A default for every type, neither required nor optional.
@@ -518,6 +613,279 @@ func (p *Defaults) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// DefaultsView reads a Defaults in place.
+type DefaultsView struct {
+	buf []byte
+	at  [15]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewDefaults validates all of message, which is a Defaults and stays as it is
+// while the view and its parts are used.
+func ViewDefaults(message []byte) (v DefaultsView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return DefaultsView{}, err
+	}
+	return v, nil
+}
+
+// NextDefaultsView returns the view of the valid Defaults at the beginning of b, and
+// its length, for generated code.
+func NextDefaultsView(b []byte) (v DefaultsView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Flag returns flag, or its default if it is absent.
+func (p DefaultsView) Flag() (v bool) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetBool(p.buf[off:])
+	} else {
+		v = true
+	}
+	return v
+}
+
+// Tiny returns tiny, or its default if it is absent.
+func (p DefaultsView) Tiny() (v int8) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.GetI8(p.buf[off:])
+	} else {
+		v = -8
+	}
+	return v
+}
+
+// Short returns short_, or its default if it is absent.
+func (p DefaultsView) Short() (v int16) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.GetI16(p.buf[off:])
+	} else {
+		v = 16
+	}
+	return v
+}
+
+// Medium returns medium, or its default if it is absent.
+func (p DefaultsView) Medium() (v int32) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	} else {
+		v = 1000
+	}
+	return v
+}
+
+// Large returns large, or its default if it is absent.
+func (p DefaultsView) Large() (v int64) {
+	if off := p.at[4]; off > 0 {
+		v = thrift.GetI64(p.buf[off:])
+	} else {
+		v = 64
+	}
+	return v
+}
+
+// Ratio returns ratio, or its default if it is absent.
+func (p DefaultsView) Ratio() (v float64) {
+	if off := p.at[5]; off > 0 {
+		v = thrift.GetDouble(p.buf[off:])
+	} else {
+		v = 0.25
+	}
+	return v
+}
+
+// Name returns name, or its default if it is absent.
+func (p DefaultsView) Name() (v string) {
+	if off := p.at[6]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	} else {
+		v = "nobody"
+	}
+	return v
+}
+
+var defaultDefaultsView_Blob = []byte("\x00\x00\x00\x06\\bytes")
+
+// Blob returns blob, or its default if it is absent.
+func (p DefaultsView) Blob() (v []byte) {
+	if off := p.at[7]; off > 0 {
+		v = thrift.GetBinary(p.buf[off:])
+	} else {
+		v = thrift.GetBinary(defaultDefaultsView_Blob)
+	}
+	return v
+}
+
+// ID returns id, or its default if it is absent.
+func (p DefaultsView) ID() (v thrift.UUID) {
+	if off := p.at[8]; off > 0 {
+		v = thrift.GetUUID(p.buf[off:])
+	} else {
+		v = thrift.UUID{0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f}
+	}
+	return v
+}
+
+// Mode returns mode, or its default if it is absent.
+func (p DefaultsView) Mode() (v Mode) {
+	if off := p.at[9]; off > 0 {
+		v = Mode(thrift.GetI32(p.buf[off:]))
+	} else {
+		v = Mode_AUTO
+	}
+	return v
+}
+
+var defaultDefaultsView_Inner = []byte("\x08\x00\x01\x00\x00\x00\x05\x00")
+
+// Inner returns inner, or its default if it is absent.
+func (p DefaultsView) Inner() (v InnerView) {
+	if off := p.at[10]; off > 0 {
+		v, _ = NextInnerView(p.buf[off:])
+	} else {
+		v, _ = NextInnerView(defaultDefaultsView_Inner)
+	}
+	return v
+}
+
+// HasInner returns true if the message has Inner.
+func (p DefaultsView) HasInner() bool {
+	return p.at[10] > 0
+}
+
+var defaultDefaultsView_Numbers = []byte("\x08\x00\x00\x00\x03\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x03")
+
+// Numbers returns numbers, or its default if it is absent.
+func (p DefaultsView) Numbers() (v thrift.ListView[int32]) {
+	if off := p.at[11]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI32[int32])
+	} else {
+		v = thrift.NewListView(defaultDefaultsView_Numbers, thrift.NextI32[int32])
+	}
+	return v
+}
+
+var defaultDefaultsView_Words = []byte("\x0b\x00\x00\x00\x02\x00\x00\x00\x01x\x00\x00\x00\x01y")
+
+// Words returns words, or its default if it is absent.
+func (p DefaultsView) Words() (v thrift.ListView[string]) {
+	if off := p.at[12]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextString)
+	} else {
+		v = thrift.NewListView(defaultDefaultsView_Words, thrift.NextString)
+	}
+	return v
+}
+
+var defaultDefaultsView_Ages = []byte("\x0b\x08\x00\x00\x00\x01\x00\x00\x00\x03ann\x00\x00\x00\x1e")
+
+// Ages returns ages, or its default if it is absent.
+func (p DefaultsView) Ages() (v thrift.MapView[string, int32]) {
+	if off := p.at[13]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextString, thrift.NextI32[int32])
+	} else {
+		v = thrift.NewMapView(defaultDefaultsView_Ages, thrift.NextString, thrift.NextI32[int32])
+	}
+	return v
+}
+
+var defaultDefaultsView_Inners = []byte("\x0c\x00\x00\x00\x02\x0b\x00\x02\x00\x00\x00\x03one\x00\x00")
+
+// Inners returns inners, or its default if it is absent.
+func (p DefaultsView) Inners() (v thrift.ListView[InnerView]) {
+	if off := p.at[14]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], NextInnerView)
+	} else {
+		v = thrift.NewListView(defaultDefaultsView_Inners, NextInnerView)
+	}
+	return v
+}
+
+// Read returns a Defaults that keeps nothing of the message.
+func (p DefaultsView) Read() (*Defaults, error) {
+	v := NewDefaults()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *DefaultsView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x020001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(1)
+		case 0x030002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.Pass(1)
+		case 0x060003:
+			p.at[2] = uint32(r.Offset() - off)
+			r.Pass(2)
+		case 0x080004:
+			p.at[3] = uint32(r.Offset() - off)
+			r.Pass(4)
+		case 0x0a0005:
+			p.at[4] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x040006:
+			p.at[5] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x0b0007:
+			p.at[6] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0b0008:
+			p.at[7] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x100009:
+			p.at[8] = uint32(r.Offset() - off)
+			r.Pass(16)
+		case 0x08000a:
+			p.at[9] = uint32(r.Offset() - off)
+			r.Pass(4)
+		case 0x0c000b:
+			p.at[10] = uint32(r.Offset() - off)
+			new(InnerView).IndexFields(r)
+		case 0x0f000c:
+			p.at[11] = uint32(r.Offset() - off)
+			r.PassFixed(8, 4)
+		case 0x0e000d:
+			p.at[12] = uint32(r.Offset() - off)
+			for n := r.List(11, 4); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+			}
+			r.EndList()
+		case 0x0d000e:
+			p.at[13] = uint32(r.Offset() - off)
+			for n := r.Map(11, 8, 8); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+				r.Pass(4)
+			}
+			r.EndList()
+		case 0x0f000f:
+			p.at[14] = uint32(r.Offset() - off)
+			for n := r.List(12, 1); n > 0 && r.OK(); n-- {
+				new(InnerView).IndexFields(r)
+			}
+			r.EndList()
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type OptionalDefaults struct {
 	Flag     *bool    `thrift:"flag,1,optional" json:"flag,omitempty"`
 	Medium   *int32   `thrift:"medium,2,optional" json:"medium,omitempty"`
@@ -770,6 +1138,206 @@ func (p *OptionalDefaults) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// OptionalDefaultsView reads a OptionalDefaults in place.
+type OptionalDefaultsView struct {
+	buf []byte
+	at  [8]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewOptionalDefaults validates all of message, which is a OptionalDefaults and stays as it is
+// while the view and its parts are used.
+func ViewOptionalDefaults(message []byte) (v OptionalDefaultsView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return OptionalDefaultsView{}, err
+	}
+	return v, nil
+}
+
+// NextOptionalDefaultsView returns the view of the valid OptionalDefaults at the beginning of b, and
+// its length, for generated code.
+func NextOptionalDefaultsView(b []byte) (v OptionalDefaultsView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Flag returns flag, or its default if it is absent.
+func (p OptionalDefaultsView) Flag() (v bool) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetBool(p.buf[off:])
+	} else {
+		v = true
+	}
+	return v
+}
+
+// HasFlag returns true if the message has Flag.
+func (p OptionalDefaultsView) HasFlag() bool {
+	return p.at[0] > 0
+}
+
+// Medium returns medium, or its default if it is absent.
+func (p OptionalDefaultsView) Medium() (v int32) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	} else {
+		v = 1000
+	}
+	return v
+}
+
+// HasMedium returns true if the message has Medium.
+func (p OptionalDefaultsView) HasMedium() bool {
+	return p.at[1] > 0
+}
+
+// Name returns name, or its default if it is absent.
+func (p OptionalDefaultsView) Name() (v string) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	} else {
+		v = "nobody"
+	}
+	return v
+}
+
+// HasName returns true if the message has Name.
+func (p OptionalDefaultsView) HasName() bool {
+	return p.at[2] > 0
+}
+
+// Mode returns mode, or its default if it is absent.
+func (p OptionalDefaultsView) Mode() (v Mode) {
+	if off := p.at[3]; off > 0 {
+		v = Mode(thrift.GetI32(p.buf[off:]))
+	} else {
+		v = Mode_ON
+	}
+	return v
+}
+
+// HasMode returns true if the message has Mode.
+func (p OptionalDefaultsView) HasMode() bool {
+	return p.at[3] > 0
+}
+
+var defaultOptionalDefaultsView_Words = []byte("\x0b\x00\x00\x00\x01\x00\x00\x00\x01x")
+
+// Words returns words, or its default if it is absent.
+func (p OptionalDefaultsView) Words() (v thrift.ListView[string]) {
+	if off := p.at[4]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextString)
+	} else {
+		v = thrift.NewListView(defaultOptionalDefaultsView_Words, thrift.NextString)
+	}
+	return v
+}
+
+// HasWords returns true if the message has Words.
+func (p OptionalDefaultsView) HasWords() bool {
+	return p.at[4] > 0
+}
+
+var defaultOptionalDefaultsView_Inner = []byte("\x00")
+
+// Inner returns inner, or its default if it is absent.
+func (p OptionalDefaultsView) Inner() (v InnerView) {
+	if off := p.at[5]; off > 0 {
+		v, _ = NextInnerView(p.buf[off:])
+	} else {
+		v, _ = NextInnerView(defaultOptionalDefaultsView_Inner)
+	}
+	return v
+}
+
+// HasInner returns true if the message has Inner.
+func (p OptionalDefaultsView) HasInner() bool {
+	return p.at[5] > 0
+}
+
+// None returns none, or its default if it is absent.
+func (p OptionalDefaultsView) None() (v int64) {
+	if off := p.at[6]; off > 0 {
+		v = thrift.GetI64(p.buf[off:])
+	}
+	return v
+}
+
+// HasNone returns true if the message has None.
+func (p OptionalDefaultsView) HasNone() bool {
+	return p.at[6] > 0
+}
+
+// Infinite returns infinite, or its default if it is absent.
+func (p OptionalDefaultsView) Infinite() (v float64) {
+	if off := p.at[7]; off > 0 {
+		v = thrift.GetDouble(p.buf[off:])
+	} else {
+		v = 1e308
+	}
+	return v
+}
+
+// HasInfinite returns true if the message has Infinite.
+func (p OptionalDefaultsView) HasInfinite() bool {
+	return p.at[7] > 0
+}
+
+// Read returns a OptionalDefaults that keeps nothing of the message.
+func (p OptionalDefaultsView) Read() (*OptionalDefaults, error) {
+	v := NewOptionalDefaults()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *OptionalDefaultsView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x020001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(1)
+		case 0x080002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.Pass(4)
+		case 0x0b0003:
+			p.at[2] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x080004:
+			p.at[3] = uint32(r.Offset() - off)
+			r.Pass(4)
+		case 0x0f0005:
+			p.at[4] = uint32(r.Offset() - off)
+			for n := r.List(11, 4); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+			}
+			r.EndList()
+		case 0x0c0006:
+			p.at[5] = uint32(r.Offset() - off)
+			new(InnerView).IndexFields(r)
+		case 0x0a0007:
+			p.at[6] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x040008:
+			p.at[7] = uint32(r.Offset() - off)
+			r.Pass(8)
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type RequiredDefaults struct {
 	Flag   bool               `thrift:"flag,1,required" json:"flag"`
 	Medium int32              `thrift:"medium,2,required" json:"medium"`
@@ -915,6 +1483,127 @@ func (p *RequiredDefaults) ReadFields(r *thrift.Reader) {
 			}
 			r.EndList()
 			p.Lists = l
+			seen |= 0x8
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
+// RequiredDefaultsView reads a RequiredDefaults in place.
+type RequiredDefaultsView struct {
+	buf []byte
+	at  [4]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewRequiredDefaults validates all of message, which is a RequiredDefaults and stays as it is
+// while the view and its parts are used.
+func ViewRequiredDefaults(message []byte) (v RequiredDefaultsView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return RequiredDefaultsView{}, err
+	}
+	return v, nil
+}
+
+// NextRequiredDefaultsView returns the view of the valid RequiredDefaults at the beginning of b, and
+// its length, for generated code.
+func NextRequiredDefaultsView(b []byte) (v RequiredDefaultsView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Flag returns flag, or its default if it is absent.
+func (p RequiredDefaultsView) Flag() (v bool) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetBool(p.buf[off:])
+	} else {
+		v = false
+	}
+	return v
+}
+
+// Medium returns medium, or its default if it is absent.
+func (p RequiredDefaultsView) Medium() (v int32) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	} else {
+		v = 3
+	}
+	return v
+}
+
+// Name returns name, or its default if it is absent.
+func (p RequiredDefaultsView) Name() (v string) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	} else {
+		v = "somebody"
+	}
+	return v
+}
+
+var defaultRequiredDefaultsView_Lists = []byte("\x0b\x0f\x00\x00\x00\x01\x00\x00\x00\x01a\x08\x00\x00\x00\x01\x00\x00\x00\x01")
+
+// Lists returns lists, or its default if it is absent.
+func (p RequiredDefaultsView) Lists() (v thrift.MapView[string, thrift.ListView[int32]]) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextString, func(b []byte) (thrift.ListView[int32], int) {
+			return thrift.NextList(b, thrift.NextI32[int32])
+		})
+	} else {
+		v = thrift.NewMapView(defaultRequiredDefaultsView_Lists, thrift.NextString, func(b []byte) (thrift.ListView[int32], int) {
+			return thrift.NextList(b, thrift.NextI32[int32])
+		})
+	}
+	return v
+}
+
+// Read returns a RequiredDefaults that keeps nothing of the message.
+func (p RequiredDefaultsView) Read() (*RequiredDefaults, error) {
+	v := NewRequiredDefaults()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *RequiredDefaultsView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	var seen uint64
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			if seen != 0xf {
+				r.Missing(seen, "RequiredDefaults.flag", "RequiredDefaults.medium", "RequiredDefaults.name", "RequiredDefaults.lists")
+			}
+			p.buf = r.From(off)
+			return
+		case 0x020001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(1)
+			seen |= 0x1
+		case 0x080002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.Pass(4)
+			seen |= 0x2
+		case 0x0b0003:
+			p.at[2] = uint32(r.Offset() - off)
+			r.PassBinary()
+			seen |= 0x4
+		case 0x0d0004:
+			p.at[3] = uint32(r.Offset() - off)
+			for n := r.Map(11, 15, 9); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+				r.PassFixed(8, 4)
+			}
+			r.EndList()
 			seen |= 0x8
 		default:
 			r.Skip(head)

@@ -107,6 +107,84 @@ func (p *Node) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// NodeView reads a Node in place.
+type NodeView struct {
+	buf []byte
+	at  [2]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewNode validates all of message, which is a Node and stays as it is
+// while the view and its parts are used.
+func ViewNode(message []byte) (v NodeView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return NodeView{}, err
+	}
+	return v, nil
+}
+
+// NextNodeView returns the view of the valid Node at the beginning of b, and
+// its length, for generated code.
+func NextNodeView(b []byte) (v NodeView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Value returns value, or its default if it is absent.
+func (p NodeView) Value() (v int32) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	}
+	return v
+}
+
+// Next returns next, or its default if it is absent.
+func (p NodeView) Next() (v NodeView) {
+	if off := p.at[1]; off > 0 {
+		v, _ = NextNodeView(p.buf[off:])
+	}
+	return v
+}
+
+// HasNext returns true if the message has Next.
+func (p NodeView) HasNext() bool {
+	return p.at[1] > 0
+}
+
+// Read returns a Node that keeps nothing of the message.
+func (p NodeView) Read() (*Node, error) {
+	v := NewNode()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *NodeView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x080001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(4)
+		case 0x0c0002:
+			p.at[1] = uint32(r.Offset() - off)
+			new(NodeView).IndexFields(r)
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type Tree struct {
 	Value  int32   `thrift:"value,1" json:"value"`
 	Left   *Tree   `thrift:"left,2,optional" json:"left,omitempty"`
@@ -259,6 +337,114 @@ func (p *Tree) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// TreeView reads a Tree in place.
+type TreeView struct {
+	buf []byte
+	at  [4]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewTree validates all of message, which is a Tree and stays as it is
+// while the view and its parts are used.
+func ViewTree(message []byte) (v TreeView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return TreeView{}, err
+	}
+	return v, nil
+}
+
+// NextTreeView returns the view of the valid Tree at the beginning of b, and
+// its length, for generated code.
+func NextTreeView(b []byte) (v TreeView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Value returns value, or its default if it is absent.
+func (p TreeView) Value() (v int32) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	}
+	return v
+}
+
+// Left returns left, or its default if it is absent.
+func (p TreeView) Left() (v TreeView) {
+	if off := p.at[1]; off > 0 {
+		v, _ = NextTreeView(p.buf[off:])
+	}
+	return v
+}
+
+// HasLeft returns true if the message has Left.
+func (p TreeView) HasLeft() bool {
+	return p.at[1] > 0
+}
+
+// Right returns right, or its default if it is absent.
+func (p TreeView) Right() (v TreeView) {
+	if off := p.at[2]; off > 0 {
+		v, _ = NextTreeView(p.buf[off:])
+	}
+	return v
+}
+
+// HasRight returns true if the message has Right.
+func (p TreeView) HasRight() bool {
+	return p.at[2] > 0
+}
+
+// Others returns others, or its default if it is absent.
+func (p TreeView) Others() (v thrift.ListView[TreeView]) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], NextTreeView)
+	}
+	return v
+}
+
+// Read returns a Tree that keeps nothing of the message.
+func (p TreeView) Read() (*Tree, error) {
+	v := NewTree()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *TreeView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x080001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(4)
+		case 0x0c0002:
+			p.at[1] = uint32(r.Offset() - off)
+			new(TreeView).IndexFields(r)
+		case 0x0c0003:
+			p.at[2] = uint32(r.Offset() - off)
+			new(TreeView).IndexFields(r)
+		case 0x0f0004:
+			p.at[3] = uint32(r.Offset() - off)
+			for n := r.List(12, 1); n > 0 && r.OK(); n-- {
+				new(TreeView).IndexFields(r)
+			}
+			r.EndList()
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 // Neither required nor optional, and yet recursive.
 type Chain struct {
 	Name string `thrift:"name,1" json:"name"`
@@ -352,6 +538,84 @@ func (p *Chain) ReadFields(r *thrift.Reader) {
 		case 0x0c0002:
 			p.Next = new(Chain)
 			p.Next.ReadFields(r)
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
+// ChainView reads a Chain in place.
+type ChainView struct {
+	buf []byte
+	at  [2]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewChain validates all of message, which is a Chain and stays as it is
+// while the view and its parts are used.
+func ViewChain(message []byte) (v ChainView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return ChainView{}, err
+	}
+	return v, nil
+}
+
+// NextChainView returns the view of the valid Chain at the beginning of b, and
+// its length, for generated code.
+func NextChainView(b []byte) (v ChainView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Name returns name, or its default if it is absent.
+func (p ChainView) Name() (v string) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Next returns next, or its default if it is absent.
+func (p ChainView) Next() (v ChainView) {
+	if off := p.at[1]; off > 0 {
+		v, _ = NextChainView(p.buf[off:])
+	}
+	return v
+}
+
+// HasNext returns true if the message has Next.
+func (p ChainView) HasNext() bool {
+	return p.at[1] > 0
+}
+
+// Read returns a Chain that keeps nothing of the message.
+func (p ChainView) Read() (*Chain, error) {
+	v := NewChain()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *ChainView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x0b0001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0c0002:
+			p.at[1] = uint32(r.Offset() - off)
+			new(ChainView).IndexFields(r)
 		default:
 			r.Skip(head)
 		}
@@ -493,6 +757,103 @@ func (p *Person) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// PersonView reads a Person in place.
+type PersonView struct {
+	buf []byte
+	at  [3]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewPerson validates all of message, which is a Person and stays as it is
+// while the view and its parts are used.
+func ViewPerson(message []byte) (v PersonView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return PersonView{}, err
+	}
+	return v, nil
+}
+
+// NextPersonView returns the view of the valid Person at the beginning of b, and
+// its length, for generated code.
+func NextPersonView(b []byte) (v PersonView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Name returns name, or its default if it is absent.
+func (p PersonView) Name() (v string) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Employer returns employer, or its default if it is absent.
+func (p PersonView) Employer() (v CompanyView) {
+	if off := p.at[1]; off > 0 {
+		v, _ = NextCompanyView(p.buf[off:])
+	}
+	return v
+}
+
+// HasEmployer returns true if the message has Employer.
+func (p PersonView) HasEmployer() bool {
+	return p.at[1] > 0
+}
+
+// Friends returns friends, or its default if it is absent.
+func (p PersonView) Friends() (v thrift.ListView[PersonView]) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], NextPersonView)
+	}
+	return v
+}
+
+// Read returns a Person that keeps nothing of the message.
+func (p PersonView) Read() (*Person, error) {
+	v := NewPerson()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *PersonView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	var seen uint64
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			if seen != 0x1 {
+				r.Missing(seen, "Person.name")
+			}
+			p.buf = r.From(off)
+			return
+		case 0x0b0001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.PassBinary()
+			seen |= 0x1
+		case 0x0c0002:
+			p.at[1] = uint32(r.Offset() - off)
+			new(CompanyView).IndexFields(r)
+		case 0x0f0003:
+			p.at[2] = uint32(r.Offset() - off)
+			for n := r.List(12, 8); n > 0 && r.OK(); n-- {
+				new(PersonView).IndexFields(r)
+			}
+			r.EndList()
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type Company struct {
 	Name  string             `thrift:"name,1,required" json:"name"`
 	Head  *Person            `thrift:"head,2,optional" json:"head,omitempty"`
@@ -623,6 +984,104 @@ func (p *Company) ReadFields(r *thrift.Reader) {
 			}
 			r.EndList()
 			p.Staff = l
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
+// CompanyView reads a Company in place.
+type CompanyView struct {
+	buf []byte
+	at  [3]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewCompany validates all of message, which is a Company and stays as it is
+// while the view and its parts are used.
+func ViewCompany(message []byte) (v CompanyView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return CompanyView{}, err
+	}
+	return v, nil
+}
+
+// NextCompanyView returns the view of the valid Company at the beginning of b, and
+// its length, for generated code.
+func NextCompanyView(b []byte) (v CompanyView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Name returns name, or its default if it is absent.
+func (p CompanyView) Name() (v string) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Head returns head, or its default if it is absent.
+func (p CompanyView) Head() (v PersonView) {
+	if off := p.at[1]; off > 0 {
+		v, _ = NextPersonView(p.buf[off:])
+	}
+	return v
+}
+
+// HasHead returns true if the message has Head.
+func (p CompanyView) HasHead() bool {
+	return p.at[1] > 0
+}
+
+// Staff returns staff, or its default if it is absent.
+func (p CompanyView) Staff() (v thrift.MapView[string, PersonView]) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextString, NextPersonView)
+	}
+	return v
+}
+
+// Read returns a Company that keeps nothing of the message.
+func (p CompanyView) Read() (*Company, error) {
+	v := NewCompany()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *CompanyView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	var seen uint64
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			if seen != 0x1 {
+				r.Missing(seen, "Company.name")
+			}
+			p.buf = r.From(off)
+			return
+		case 0x0b0001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.PassBinary()
+			seen |= 0x1
+		case 0x0c0002:
+			p.at[1] = uint32(r.Offset() - off)
+			new(PersonView).IndexFields(r)
+		case 0x0d0003:
+			p.at[2] = uint32(r.Offset() - off)
+			for n := r.Map(11, 12, 12); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+				new(PersonView).IndexFields(r)
+			}
+			r.EndList()
 		default:
 			r.Skip(head)
 		}
@@ -821,6 +1280,145 @@ func (p *Expression) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// ExpressionView reads a Expression in place.
+type ExpressionView struct {
+	buf []byte
+	at  [5]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewExpression validates all of message, which is a Expression and stays as it is
+// while the view and its parts are used.
+func ViewExpression(message []byte) (v ExpressionView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return ExpressionView{}, err
+	}
+	return v, nil
+}
+
+// NextExpressionView returns the view of the valid Expression at the beginning of b, and
+// its length, for generated code.
+func NextExpressionView(b []byte) (v ExpressionView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Literal returns literal, or its default if it is absent.
+func (p ExpressionView) Literal() (v int64) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetI64(p.buf[off:])
+	}
+	return v
+}
+
+// HasLiteral returns true if the message has Literal.
+func (p ExpressionView) HasLiteral() bool {
+	return p.at[0] > 0
+}
+
+// Variable returns variable, or its default if it is absent.
+func (p ExpressionView) Variable() (v string) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// HasVariable returns true if the message has Variable.
+func (p ExpressionView) HasVariable() bool {
+	return p.at[1] > 0
+}
+
+// Binary returns binary, or its default if it is absent.
+func (p ExpressionView) Binary() (v BinaryView) {
+	if off := p.at[2]; off > 0 {
+		v, _ = NextBinaryView(p.buf[off:])
+	}
+	return v
+}
+
+// HasBinary returns true if the message has Binary.
+func (p ExpressionView) HasBinary() bool {
+	return p.at[2] > 0
+}
+
+// Call returns call, or its default if it is absent.
+func (p ExpressionView) Call() (v thrift.ListView[ExpressionView]) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], NextExpressionView)
+	}
+	return v
+}
+
+// HasCall returns true if the message has Call.
+func (p ExpressionView) HasCall() bool {
+	return p.at[3] > 0
+}
+
+// Negated returns negated, or its default if it is absent.
+func (p ExpressionView) Negated() (v ExpressionView) {
+	if off := p.at[4]; off > 0 {
+		v, _ = NextExpressionView(p.buf[off:])
+	}
+	return v
+}
+
+// HasNegated returns true if the message has Negated.
+func (p ExpressionView) HasNegated() bool {
+	return p.at[4] > 0
+}
+
+// Read returns a Expression that keeps nothing of the message.
+func (p ExpressionView) Read() (*Expression, error) {
+	v := NewExpression()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *ExpressionView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x0a0001:
+			p.at = [5]uint32{}
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x0b0002:
+			p.at = [5]uint32{}
+			p.at[1] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0c0003:
+			p.at = [5]uint32{}
+			p.at[2] = uint32(r.Offset() - off)
+			new(BinaryView).IndexFields(r)
+		case 0x0f0004:
+			p.at = [5]uint32{}
+			p.at[3] = uint32(r.Offset() - off)
+			for n := r.List(12, 1); n > 0 && r.OK(); n-- {
+				new(ExpressionView).IndexFields(r)
+			}
+			r.EndList()
+		case 0x0c0005:
+			p.at = [5]uint32{}
+			p.at[4] = uint32(r.Offset() - off)
+			new(ExpressionView).IndexFields(r)
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type Binary struct {
 	Operator Operator    `thrift:"operator,1,required" json:"operator"`
 	Left     *Expression `thrift:"left,2,required" json:"left"`
@@ -926,6 +1524,97 @@ func (p *Binary) ReadFields(r *thrift.Reader) {
 		case 0x0c0003:
 			p.Right = new(Expression)
 			p.Right.ReadFields(r)
+			seen |= 0x4
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
+// BinaryView reads a Binary in place.
+type BinaryView struct {
+	buf []byte
+	at  [3]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewBinary validates all of message, which is a Binary and stays as it is
+// while the view and its parts are used.
+func ViewBinary(message []byte) (v BinaryView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return BinaryView{}, err
+	}
+	return v, nil
+}
+
+// NextBinaryView returns the view of the valid Binary at the beginning of b, and
+// its length, for generated code.
+func NextBinaryView(b []byte) (v BinaryView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Operator returns operator, or its default if it is absent.
+func (p BinaryView) Operator() (v Operator) {
+	if off := p.at[0]; off > 0 {
+		v = Operator(thrift.GetI32(p.buf[off:]))
+	}
+	return v
+}
+
+// Left returns left, or its default if it is absent.
+func (p BinaryView) Left() (v ExpressionView) {
+	if off := p.at[1]; off > 0 {
+		v, _ = NextExpressionView(p.buf[off:])
+	}
+	return v
+}
+
+// Right returns right, or its default if it is absent.
+func (p BinaryView) Right() (v ExpressionView) {
+	if off := p.at[2]; off > 0 {
+		v, _ = NextExpressionView(p.buf[off:])
+	}
+	return v
+}
+
+// Read returns a Binary that keeps nothing of the message.
+func (p BinaryView) Read() (*Binary, error) {
+	v := NewBinary()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *BinaryView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	var seen uint64
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			if seen != 0x7 {
+				r.Missing(seen, "Binary.operator", "Binary.left", "Binary.right")
+			}
+			p.buf = r.From(off)
+			return
+		case 0x080001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(4)
+			seen |= 0x1
+		case 0x0c0002:
+			p.at[1] = uint32(r.Offset() - off)
+			new(ExpressionView).IndexFields(r)
+			seen |= 0x2
+		case 0x0c0003:
+			p.at[2] = uint32(r.Offset() - off)
+			new(ExpressionView).IndexFields(r)
 			seen |= 0x4
 		default:
 			r.Skip(head)
@@ -1075,6 +1764,84 @@ func (p *Caused) Error() string {
 	return p.Message
 }
 
+// CausedView reads a Caused in place.
+type CausedView struct {
+	buf []byte
+	at  [2]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewCaused validates all of message, which is a Caused and stays as it is
+// while the view and its parts are used.
+func ViewCaused(message []byte) (v CausedView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return CausedView{}, err
+	}
+	return v, nil
+}
+
+// NextCausedView returns the view of the valid Caused at the beginning of b, and
+// its length, for generated code.
+func NextCausedView(b []byte) (v CausedView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Message returns message, or its default if it is absent.
+func (p CausedView) Message() (v string) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Cause returns cause, or its default if it is absent.
+func (p CausedView) Cause() (v CausedView) {
+	if off := p.at[1]; off > 0 {
+		v, _ = NextCausedView(p.buf[off:])
+	}
+	return v
+}
+
+// HasCause returns true if the message has Cause.
+func (p CausedView) HasCause() bool {
+	return p.at[1] > 0
+}
+
+// Read returns a Caused that keeps nothing of the message.
+func (p CausedView) Read() (*Caused, error) {
+	v := NewCaused()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *CausedView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x0b0001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0c0002:
+			p.at[1] = uint32(r.Offset() - off)
+			new(CausedView).IndexFields(r)
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type A struct {
 	B *B `thrift:"b,1,optional" json:"b,omitempty"`
 }
@@ -1155,6 +1922,73 @@ func (p *A) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// AView reads a A in place.
+type AView struct {
+	buf []byte
+	at  [1]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewA validates all of message, which is a A and stays as it is
+// while the view and its parts are used.
+func ViewA(message []byte) (v AView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return AView{}, err
+	}
+	return v, nil
+}
+
+// NextAView returns the view of the valid A at the beginning of b, and
+// its length, for generated code.
+func NextAView(b []byte) (v AView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// B returns b, or its default if it is absent.
+func (p AView) B() (v BView) {
+	if off := p.at[0]; off > 0 {
+		v, _ = NextBView(p.buf[off:])
+	}
+	return v
+}
+
+// HasB returns true if the message has B.
+func (p AView) HasB() bool {
+	return p.at[0] > 0
+}
+
+// Read returns a A that keeps nothing of the message.
+func (p AView) Read() (*A, error) {
+	v := NewA()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *AView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x0c0001:
+			p.at[0] = uint32(r.Offset() - off)
+			new(BView).IndexFields(r)
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type B struct {
 	C *C `thrift:"c,1,optional" json:"c,omitempty"`
 }
@@ -1229,6 +2063,73 @@ func (p *B) ReadFields(r *thrift.Reader) {
 		case 0x0c0001:
 			p.C = new(C)
 			p.C.ReadFields(r)
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
+// BView reads a B in place.
+type BView struct {
+	buf []byte
+	at  [1]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewB validates all of message, which is a B and stays as it is
+// while the view and its parts are used.
+func ViewB(message []byte) (v BView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return BView{}, err
+	}
+	return v, nil
+}
+
+// NextBView returns the view of the valid B at the beginning of b, and
+// its length, for generated code.
+func NextBView(b []byte) (v BView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// C returns c, or its default if it is absent.
+func (p BView) C() (v CView) {
+	if off := p.at[0]; off > 0 {
+		v, _ = NextCView(p.buf[off:])
+	}
+	return v
+}
+
+// HasC returns true if the message has C.
+func (p BView) HasC() bool {
+	return p.at[0] > 0
+}
+
+// Read returns a B that keeps nothing of the message.
+func (p BView) Read() (*B, error) {
+	v := NewB()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *BView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x0c0001:
+			p.at[0] = uint32(r.Offset() - off)
+			new(CView).IndexFields(r)
 		default:
 			r.Skip(head)
 		}
@@ -1341,6 +2242,87 @@ func (p *C) ReadFields(r *thrift.Reader) {
 			}
 			r.EndList()
 			p.All = l
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
+// CView reads a C in place.
+type CView struct {
+	buf []byte
+	at  [2]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewC validates all of message, which is a C and stays as it is
+// while the view and its parts are used.
+func ViewC(message []byte) (v CView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return CView{}, err
+	}
+	return v, nil
+}
+
+// NextCView returns the view of the valid C at the beginning of b, and
+// its length, for generated code.
+func NextCView(b []byte) (v CView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// A returns a, or its default if it is absent.
+func (p CView) A() (v AView) {
+	if off := p.at[0]; off > 0 {
+		v, _ = NextAView(p.buf[off:])
+	}
+	return v
+}
+
+// HasA returns true if the message has A.
+func (p CView) HasA() bool {
+	return p.at[0] > 0
+}
+
+// All returns all, or its default if it is absent.
+func (p CView) All() (v thrift.ListView[AView]) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], NextAView)
+	}
+	return v
+}
+
+// Read returns a C that keeps nothing of the message.
+func (p CView) Read() (*C, error) {
+	v := NewC()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *CView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x0c0001:
+			p.at[0] = uint32(r.Offset() - off)
+			new(AView).IndexFields(r)
+		case 0x0e0002:
+			p.at[1] = uint32(r.Offset() - off)
+			for n := r.List(12, 1); n > 0 && r.OK(); n-- {
+				new(AView).IndexFields(r)
+			}
+			r.EndList()
 		default:
 			r.Skip(head)
 		}

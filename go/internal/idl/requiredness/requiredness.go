@@ -84,6 +84,73 @@ func (p *Inner) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// InnerView reads a Inner in place.
+type InnerView struct {
+	buf []byte
+	at  [1]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewInner validates all of message, which is a Inner and stays as it is
+// while the view and its parts are used.
+func ViewInner(message []byte) (v InnerView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return InnerView{}, err
+	}
+	return v, nil
+}
+
+// NextInnerView returns the view of the valid Inner at the beginning of b, and
+// its length, for generated code.
+func NextInnerView(b []byte) (v InnerView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// X returns x, or its default if it is absent.
+func (p InnerView) X() (v int32) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	}
+	return v
+}
+
+// Read returns a Inner that keeps nothing of the message.
+func (p InnerView) Read() (*Inner, error) {
+	v := NewInner()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *InnerView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	var seen uint64
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			if seen != 0x1 {
+				r.Missing(seen, "Inner.x")
+			}
+			p.buf = r.From(off)
+			return
+		case 0x080001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(4)
+			seen |= 0x1
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type Required struct {
 	A bool              `thrift:"a,1,required" json:"a"`
 	B int8              `thrift:"b,2,required" json:"b"`
@@ -389,6 +456,224 @@ func (p *Required) ReadFields(r *thrift.Reader) {
 			}
 			r.EndList()
 			p.M = l
+			seen |= 0x1000
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
+// RequiredView reads a Required in place.
+type RequiredView struct {
+	buf []byte
+	at  [13]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewRequired validates all of message, which is a Required and stays as it is
+// while the view and its parts are used.
+func ViewRequired(message []byte) (v RequiredView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return RequiredView{}, err
+	}
+	return v, nil
+}
+
+// NextRequiredView returns the view of the valid Required at the beginning of b, and
+// its length, for generated code.
+func NextRequiredView(b []byte) (v RequiredView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// A returns a, or its default if it is absent.
+func (p RequiredView) A() (v bool) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetBool(p.buf[off:])
+	}
+	return v
+}
+
+// B returns b, or its default if it is absent.
+func (p RequiredView) B() (v int8) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.GetI8(p.buf[off:])
+	}
+	return v
+}
+
+// C returns c, or its default if it is absent.
+func (p RequiredView) C() (v int16) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.GetI16(p.buf[off:])
+	}
+	return v
+}
+
+// D returns d, or its default if it is absent.
+func (p RequiredView) D() (v int32) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	}
+	return v
+}
+
+// E returns e, or its default if it is absent.
+func (p RequiredView) E() (v int64) {
+	if off := p.at[4]; off > 0 {
+		v = thrift.GetI64(p.buf[off:])
+	}
+	return v
+}
+
+// F returns f, or its default if it is absent.
+func (p RequiredView) F() (v float64) {
+	if off := p.at[5]; off > 0 {
+		v = thrift.GetDouble(p.buf[off:])
+	}
+	return v
+}
+
+// G returns g, or its default if it is absent.
+func (p RequiredView) G() (v string) {
+	if off := p.at[6]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// H returns h, or its default if it is absent.
+func (p RequiredView) H() (v []byte) {
+	if off := p.at[7]; off > 0 {
+		v = thrift.GetBinary(p.buf[off:])
+	}
+	return v
+}
+
+// I returns i, or its default if it is absent.
+func (p RequiredView) I() (v thrift.UUID) {
+	if off := p.at[8]; off > 0 {
+		v = thrift.GetUUID(p.buf[off:])
+	}
+	return v
+}
+
+// J returns j, or its default if it is absent.
+func (p RequiredView) J() (v InnerView) {
+	if off := p.at[9]; off > 0 {
+		v, _ = NextInnerView(p.buf[off:])
+	}
+	return v
+}
+
+// K returns k, or its default if it is absent.
+func (p RequiredView) K() (v thrift.ListView[InnerView]) {
+	if off := p.at[10]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], NextInnerView)
+	}
+	return v
+}
+
+// L returns l, or its default if it is absent.
+func (p RequiredView) L() (v thrift.ListView[int32]) {
+	if off := p.at[11]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI32[int32])
+	}
+	return v
+}
+
+// M returns m, or its default if it is absent.
+func (p RequiredView) M() (v thrift.MapView[string, InnerView]) {
+	if off := p.at[12]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextString, NextInnerView)
+	}
+	return v
+}
+
+// Read returns a Required that keeps nothing of the message.
+func (p RequiredView) Read() (*Required, error) {
+	v := NewRequired()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *RequiredView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	var seen uint64
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			if seen != 0x1fff {
+				r.Missing(seen, "Required.a", "Required.b", "Required.c", "Required.d", "Required.e", "Required.f", "Required.g", "Required.h", "Required.i", "Required.j", "Required.k", "Required.l", "Required.m")
+			}
+			p.buf = r.From(off)
+			return
+		case 0x020001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(1)
+			seen |= 0x1
+		case 0x030002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.Pass(1)
+			seen |= 0x2
+		case 0x060003:
+			p.at[2] = uint32(r.Offset() - off)
+			r.Pass(2)
+			seen |= 0x4
+		case 0x080004:
+			p.at[3] = uint32(r.Offset() - off)
+			r.Pass(4)
+			seen |= 0x8
+		case 0x0a0005:
+			p.at[4] = uint32(r.Offset() - off)
+			r.Pass(8)
+			seen |= 0x10
+		case 0x040006:
+			p.at[5] = uint32(r.Offset() - off)
+			r.Pass(8)
+			seen |= 0x20
+		case 0x0b0007:
+			p.at[6] = uint32(r.Offset() - off)
+			r.PassBinary()
+			seen |= 0x40
+		case 0x0b0008:
+			p.at[7] = uint32(r.Offset() - off)
+			r.PassBinary()
+			seen |= 0x80
+		case 0x100009:
+			p.at[8] = uint32(r.Offset() - off)
+			r.Pass(16)
+			seen |= 0x100
+		case 0x0c000a:
+			p.at[9] = uint32(r.Offset() - off)
+			new(InnerView).IndexFields(r)
+			seen |= 0x200
+		case 0x0f000b:
+			p.at[10] = uint32(r.Offset() - off)
+			for n := r.List(12, 8); n > 0 && r.OK(); n-- {
+				new(InnerView).IndexFields(r)
+			}
+			r.EndList()
+			seen |= 0x400
+		case 0x0e000c:
+			p.at[11] = uint32(r.Offset() - off)
+			r.PassFixed(8, 4)
+			seen |= 0x800
+		case 0x0d000d:
+			p.at[12] = uint32(r.Offset() - off)
+			for n := r.Map(11, 12, 12); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+				new(InnerView).IndexFields(r)
+			}
+			r.EndList()
 			seen |= 0x1000
 		default:
 			r.Skip(head)
@@ -781,6 +1066,272 @@ func (p *Optional) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// OptionalView reads a Optional in place.
+type OptionalView struct {
+	buf []byte
+	at  [13]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewOptional validates all of message, which is a Optional and stays as it is
+// while the view and its parts are used.
+func ViewOptional(message []byte) (v OptionalView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return OptionalView{}, err
+	}
+	return v, nil
+}
+
+// NextOptionalView returns the view of the valid Optional at the beginning of b, and
+// its length, for generated code.
+func NextOptionalView(b []byte) (v OptionalView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// A returns a, or its default if it is absent.
+func (p OptionalView) A() (v bool) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetBool(p.buf[off:])
+	}
+	return v
+}
+
+// HasA returns true if the message has A.
+func (p OptionalView) HasA() bool {
+	return p.at[0] > 0
+}
+
+// B returns b, or its default if it is absent.
+func (p OptionalView) B() (v int8) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.GetI8(p.buf[off:])
+	}
+	return v
+}
+
+// HasB returns true if the message has B.
+func (p OptionalView) HasB() bool {
+	return p.at[1] > 0
+}
+
+// C returns c, or its default if it is absent.
+func (p OptionalView) C() (v int16) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.GetI16(p.buf[off:])
+	}
+	return v
+}
+
+// HasC returns true if the message has C.
+func (p OptionalView) HasC() bool {
+	return p.at[2] > 0
+}
+
+// D returns d, or its default if it is absent.
+func (p OptionalView) D() (v int32) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	}
+	return v
+}
+
+// HasD returns true if the message has D.
+func (p OptionalView) HasD() bool {
+	return p.at[3] > 0
+}
+
+// E returns e, or its default if it is absent.
+func (p OptionalView) E() (v int64) {
+	if off := p.at[4]; off > 0 {
+		v = thrift.GetI64(p.buf[off:])
+	}
+	return v
+}
+
+// HasE returns true if the message has E.
+func (p OptionalView) HasE() bool {
+	return p.at[4] > 0
+}
+
+// F returns f, or its default if it is absent.
+func (p OptionalView) F() (v float64) {
+	if off := p.at[5]; off > 0 {
+		v = thrift.GetDouble(p.buf[off:])
+	}
+	return v
+}
+
+// HasF returns true if the message has F.
+func (p OptionalView) HasF() bool {
+	return p.at[5] > 0
+}
+
+// G returns g, or its default if it is absent.
+func (p OptionalView) G() (v string) {
+	if off := p.at[6]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// HasG returns true if the message has G.
+func (p OptionalView) HasG() bool {
+	return p.at[6] > 0
+}
+
+// H returns h, or its default if it is absent.
+func (p OptionalView) H() (v []byte) {
+	if off := p.at[7]; off > 0 {
+		v = thrift.GetBinary(p.buf[off:])
+	}
+	return v
+}
+
+// HasH returns true if the message has H.
+func (p OptionalView) HasH() bool {
+	return p.at[7] > 0
+}
+
+// I returns i, or its default if it is absent.
+func (p OptionalView) I() (v thrift.UUID) {
+	if off := p.at[8]; off > 0 {
+		v = thrift.GetUUID(p.buf[off:])
+	}
+	return v
+}
+
+// HasI returns true if the message has I.
+func (p OptionalView) HasI() bool {
+	return p.at[8] > 0
+}
+
+// J returns j, or its default if it is absent.
+func (p OptionalView) J() (v InnerView) {
+	if off := p.at[9]; off > 0 {
+		v, _ = NextInnerView(p.buf[off:])
+	}
+	return v
+}
+
+// HasJ returns true if the message has J.
+func (p OptionalView) HasJ() bool {
+	return p.at[9] > 0
+}
+
+// K returns k, or its default if it is absent.
+func (p OptionalView) K() (v thrift.ListView[InnerView]) {
+	if off := p.at[10]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], NextInnerView)
+	}
+	return v
+}
+
+// HasK returns true if the message has K.
+func (p OptionalView) HasK() bool {
+	return p.at[10] > 0
+}
+
+// L returns l, or its default if it is absent.
+func (p OptionalView) L() (v thrift.ListView[int32]) {
+	if off := p.at[11]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI32[int32])
+	}
+	return v
+}
+
+// HasL returns true if the message has L.
+func (p OptionalView) HasL() bool {
+	return p.at[11] > 0
+}
+
+// M returns m, or its default if it is absent.
+func (p OptionalView) M() (v thrift.MapView[string, InnerView]) {
+	if off := p.at[12]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextString, NextInnerView)
+	}
+	return v
+}
+
+// HasM returns true if the message has M.
+func (p OptionalView) HasM() bool {
+	return p.at[12] > 0
+}
+
+// Read returns a Optional that keeps nothing of the message.
+func (p OptionalView) Read() (*Optional, error) {
+	v := NewOptional()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *OptionalView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x020001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(1)
+		case 0x030002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.Pass(1)
+		case 0x060003:
+			p.at[2] = uint32(r.Offset() - off)
+			r.Pass(2)
+		case 0x080004:
+			p.at[3] = uint32(r.Offset() - off)
+			r.Pass(4)
+		case 0x0a0005:
+			p.at[4] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x040006:
+			p.at[5] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x0b0007:
+			p.at[6] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0b0008:
+			p.at[7] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x100009:
+			p.at[8] = uint32(r.Offset() - off)
+			r.Pass(16)
+		case 0x0c000a:
+			p.at[9] = uint32(r.Offset() - off)
+			new(InnerView).IndexFields(r)
+		case 0x0f000b:
+			p.at[10] = uint32(r.Offset() - off)
+			for n := r.List(12, 8); n > 0 && r.OK(); n-- {
+				new(InnerView).IndexFields(r)
+			}
+			r.EndList()
+		case 0x0e000c:
+			p.at[11] = uint32(r.Offset() - off)
+			r.PassFixed(8, 4)
+		case 0x0d000d:
+			p.at[12] = uint32(r.Offset() - off)
+			for n := r.Map(11, 12, 12); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+				new(InnerView).IndexFields(r)
+			}
+			r.EndList()
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type Default struct {
 	A bool              `thrift:"a,1" json:"a"`
 	B int8              `thrift:"b,2" json:"b"`
@@ -1084,6 +1635,212 @@ func (p *Default) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// DefaultView reads a Default in place.
+type DefaultView struct {
+	buf []byte
+	at  [13]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewDefault validates all of message, which is a Default and stays as it is
+// while the view and its parts are used.
+func ViewDefault(message []byte) (v DefaultView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return DefaultView{}, err
+	}
+	return v, nil
+}
+
+// NextDefaultView returns the view of the valid Default at the beginning of b, and
+// its length, for generated code.
+func NextDefaultView(b []byte) (v DefaultView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// A returns a, or its default if it is absent.
+func (p DefaultView) A() (v bool) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetBool(p.buf[off:])
+	}
+	return v
+}
+
+// B returns b, or its default if it is absent.
+func (p DefaultView) B() (v int8) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.GetI8(p.buf[off:])
+	}
+	return v
+}
+
+// C returns c, or its default if it is absent.
+func (p DefaultView) C() (v int16) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.GetI16(p.buf[off:])
+	}
+	return v
+}
+
+// D returns d, or its default if it is absent.
+func (p DefaultView) D() (v int32) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	}
+	return v
+}
+
+// E returns e, or its default if it is absent.
+func (p DefaultView) E() (v int64) {
+	if off := p.at[4]; off > 0 {
+		v = thrift.GetI64(p.buf[off:])
+	}
+	return v
+}
+
+// F returns f, or its default if it is absent.
+func (p DefaultView) F() (v float64) {
+	if off := p.at[5]; off > 0 {
+		v = thrift.GetDouble(p.buf[off:])
+	}
+	return v
+}
+
+// G returns g, or its default if it is absent.
+func (p DefaultView) G() (v string) {
+	if off := p.at[6]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// H returns h, or its default if it is absent.
+func (p DefaultView) H() (v []byte) {
+	if off := p.at[7]; off > 0 {
+		v = thrift.GetBinary(p.buf[off:])
+	}
+	return v
+}
+
+// I returns i, or its default if it is absent.
+func (p DefaultView) I() (v thrift.UUID) {
+	if off := p.at[8]; off > 0 {
+		v = thrift.GetUUID(p.buf[off:])
+	}
+	return v
+}
+
+// J returns j, or its default if it is absent.
+func (p DefaultView) J() (v InnerView) {
+	if off := p.at[9]; off > 0 {
+		v, _ = NextInnerView(p.buf[off:])
+	}
+	return v
+}
+
+// HasJ returns true if the message has J.
+func (p DefaultView) HasJ() bool {
+	return p.at[9] > 0
+}
+
+// K returns k, or its default if it is absent.
+func (p DefaultView) K() (v thrift.ListView[InnerView]) {
+	if off := p.at[10]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], NextInnerView)
+	}
+	return v
+}
+
+// L returns l, or its default if it is absent.
+func (p DefaultView) L() (v thrift.ListView[int32]) {
+	if off := p.at[11]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI32[int32])
+	}
+	return v
+}
+
+// M returns m, or its default if it is absent.
+func (p DefaultView) M() (v thrift.MapView[string, InnerView]) {
+	if off := p.at[12]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextString, NextInnerView)
+	}
+	return v
+}
+
+// Read returns a Default that keeps nothing of the message.
+func (p DefaultView) Read() (*Default, error) {
+	v := NewDefault()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *DefaultView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x020001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(1)
+		case 0x030002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.Pass(1)
+		case 0x060003:
+			p.at[2] = uint32(r.Offset() - off)
+			r.Pass(2)
+		case 0x080004:
+			p.at[3] = uint32(r.Offset() - off)
+			r.Pass(4)
+		case 0x0a0005:
+			p.at[4] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x040006:
+			p.at[5] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x0b0007:
+			p.at[6] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0b0008:
+			p.at[7] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x100009:
+			p.at[8] = uint32(r.Offset() - off)
+			r.Pass(16)
+		case 0x0c000a:
+			p.at[9] = uint32(r.Offset() - off)
+			new(InnerView).IndexFields(r)
+		case 0x0f000b:
+			p.at[10] = uint32(r.Offset() - off)
+			for n := r.List(12, 8); n > 0 && r.OK(); n-- {
+				new(InnerView).IndexFields(r)
+			}
+			r.EndList()
+		case 0x0e000c:
+			p.at[11] = uint32(r.Offset() - off)
+			r.PassFixed(8, 4)
+		case 0x0d000d:
+			p.at[12] = uint32(r.Offset() - off)
+			for n := r.Map(11, 12, 12); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+				new(InnerView).IndexFields(r)
+			}
+			r.EndList()
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type Mixed struct {
 	A int32   `thrift:"a,1,required" json:"a"`
 	B *string `thrift:"b,2,optional" json:"b,omitempty"`
@@ -1253,6 +2010,139 @@ func (p *Mixed) ReadFields(r *thrift.Reader) {
 			p.E = &v
 		case 0x0f0006:
 			p.F = thrift.ReadI32s[int32](r)
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
+// MixedView reads a Mixed in place.
+type MixedView struct {
+	buf []byte
+	at  [6]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewMixed validates all of message, which is a Mixed and stays as it is
+// while the view and its parts are used.
+func ViewMixed(message []byte) (v MixedView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return MixedView{}, err
+	}
+	return v, nil
+}
+
+// NextMixedView returns the view of the valid Mixed at the beginning of b, and
+// its length, for generated code.
+func NextMixedView(b []byte) (v MixedView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// A returns a, or its default if it is absent.
+func (p MixedView) A() (v int32) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	}
+	return v
+}
+
+// B returns b, or its default if it is absent.
+func (p MixedView) B() (v string) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// HasB returns true if the message has B.
+func (p MixedView) HasB() bool {
+	return p.at[1] > 0
+}
+
+// C returns c, or its default if it is absent.
+func (p MixedView) C() (v int64) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.GetI64(p.buf[off:])
+	}
+	return v
+}
+
+// D returns d, or its default if it is absent.
+func (p MixedView) D() (v string) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// E returns e, or its default if it is absent.
+func (p MixedView) E() (v bool) {
+	if off := p.at[4]; off > 0 {
+		v = thrift.GetBool(p.buf[off:])
+	}
+	return v
+}
+
+// HasE returns true if the message has E.
+func (p MixedView) HasE() bool {
+	return p.at[4] > 0
+}
+
+// F returns f, or its default if it is absent.
+func (p MixedView) F() (v thrift.ListView[int32]) {
+	if off := p.at[5]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI32[int32])
+	}
+	return v
+}
+
+// Read returns a Mixed that keeps nothing of the message.
+func (p MixedView) Read() (*Mixed, error) {
+	v := NewMixed()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *MixedView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	var seen uint64
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			if seen != 0x3 {
+				r.Missing(seen, "Mixed.a", "Mixed.d")
+			}
+			p.buf = r.From(off)
+			return
+		case 0x080001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(4)
+			seen |= 0x1
+		case 0x0b0002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0a0003:
+			p.at[2] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x0b0004:
+			p.at[3] = uint32(r.Offset() - off)
+			r.PassBinary()
+			seen |= 0x2
+		case 0x020005:
+			p.at[4] = uint32(r.Offset() - off)
+			r.Pass(1)
+		case 0x0f0006:
+			p.at[5] = uint32(r.Offset() - off)
+			r.PassFixed(8, 4)
 		default:
 			r.Skip(head)
 		}

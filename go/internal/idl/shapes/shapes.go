@@ -153,6 +153,123 @@ func (p *Five) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// FiveView reads a Five in place.
+type FiveView struct {
+	buf []byte
+	at  [5]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewFive validates all of message, which is a Five and stays as it is
+// while the view and its parts are used.
+func ViewFive(message []byte) (v FiveView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return FiveView{}, err
+	}
+	return v, nil
+}
+
+// NextFiveView returns the view of the valid Five at the beginning of b, and
+// its length, for generated code.
+func NextFiveView(b []byte) (v FiveView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// ID returns id, or its default if it is absent.
+func (p FiveView) ID() (v int64) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetI64(p.buf[off:])
+	}
+	return v
+}
+
+// Name returns name, or its default if it is absent.
+func (p FiveView) Name() (v string) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Score returns score, or its default if it is absent.
+func (p FiveView) Score() (v float64) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.GetDouble(p.buf[off:])
+	}
+	return v
+}
+
+// HasScore returns true if the message has Score.
+func (p FiveView) HasScore() bool {
+	return p.at[2] > 0
+}
+
+// Active returns active, or its default if it is absent.
+func (p FiveView) Active() (v bool) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.GetBool(p.buf[off:])
+	}
+	return v
+}
+
+// Values returns values, or its default if it is absent.
+func (p FiveView) Values() (v thrift.ListView[int64]) {
+	if off := p.at[4]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI64)
+	}
+	return v
+}
+
+// Read returns a Five that keeps nothing of the message.
+func (p FiveView) Read() (*Five, error) {
+	v := NewFive()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *FiveView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	var seen uint64
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			if seen != 0x3 {
+				r.Missing(seen, "Five.id", "Five.name")
+			}
+			p.buf = r.From(off)
+			return
+		case 0x0a0001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(8)
+			seen |= 0x1
+		case 0x0b0002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.PassBinary()
+			seen |= 0x2
+		case 0x040003:
+			p.at[2] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x020004:
+			p.at[3] = uint32(r.Offset() - off)
+			r.Pass(1)
+		case 0x0f0005:
+			p.at[4] = uint32(r.Offset() - off)
+			r.PassFixed(10, 8)
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type Numbers struct {
 	A     int64   `thrift:"a,1" json:"a"`
 	B     int32   `thrift:"b,2" json:"b"`
@@ -331,6 +448,145 @@ func (p *Numbers) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// NumbersView reads a Numbers in place.
+type NumbersView struct {
+	buf []byte
+	at  [8]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewNumbers validates all of message, which is a Numbers and stays as it is
+// while the view and its parts are used.
+func ViewNumbers(message []byte) (v NumbersView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return NumbersView{}, err
+	}
+	return v, nil
+}
+
+// NextNumbersView returns the view of the valid Numbers at the beginning of b, and
+// its length, for generated code.
+func NextNumbersView(b []byte) (v NumbersView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// A returns a, or its default if it is absent.
+func (p NumbersView) A() (v int64) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetI64(p.buf[off:])
+	}
+	return v
+}
+
+// B returns b, or its default if it is absent.
+func (p NumbersView) B() (v int32) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	}
+	return v
+}
+
+// C returns c, or its default if it is absent.
+func (p NumbersView) C() (v float64) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.GetDouble(p.buf[off:])
+	}
+	return v
+}
+
+// D returns d, or its default if it is absent.
+func (p NumbersView) D() (v bool) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.GetBool(p.buf[off:])
+	}
+	return v
+}
+
+// E returns e, or its default if it is absent.
+func (p NumbersView) E() (v int16) {
+	if off := p.at[4]; off > 0 {
+		v = thrift.GetI16(p.buf[off:])
+	}
+	return v
+}
+
+// F returns f, or its default if it is absent.
+func (p NumbersView) F() (v int64) {
+	if off := p.at[5]; off > 0 {
+		v = thrift.GetI64(p.buf[off:])
+	}
+	return v
+}
+
+// Longs returns longs, or its default if it is absent.
+func (p NumbersView) Longs() (v thrift.ListView[int64]) {
+	if off := p.at[6]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI64)
+	}
+	return v
+}
+
+// Ints returns ints, or its default if it is absent.
+func (p NumbersView) Ints() (v thrift.ListView[int32]) {
+	if off := p.at[7]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextI32[int32])
+	}
+	return v
+}
+
+// Read returns a Numbers that keeps nothing of the message.
+func (p NumbersView) Read() (*Numbers, error) {
+	v := NewNumbers()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *NumbersView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x0a0001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x080002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.Pass(4)
+		case 0x040003:
+			p.at[2] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x020004:
+			p.at[3] = uint32(r.Offset() - off)
+			r.Pass(1)
+		case 0x060005:
+			p.at[4] = uint32(r.Offset() - off)
+			r.Pass(2)
+		case 0x0a0006:
+			p.at[5] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x0f0007:
+			p.at[6] = uint32(r.Offset() - off)
+			r.PassFixed(10, 8)
+		case 0x0f0008:
+			p.at[7] = uint32(r.Offset() - off)
+			r.PassFixed(8, 4)
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type Texts struct {
 	Title  string            `thrift:"title,1" json:"title"`
 	Tags   []string          `thrift:"tags,2" json:"tags"`
@@ -476,6 +732,108 @@ func (p *Texts) ReadFields(r *thrift.Reader) {
 	}
 }
 
+// TextsView reads a Texts in place.
+type TextsView struct {
+	buf []byte
+	at  [4]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewTexts validates all of message, which is a Texts and stays as it is
+// while the view and its parts are used.
+func ViewTexts(message []byte) (v TextsView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return TextsView{}, err
+	}
+	return v, nil
+}
+
+// NextTextsView returns the view of the valid Texts at the beginning of b, and
+// its length, for generated code.
+func NextTextsView(b []byte) (v TextsView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Title returns title, or its default if it is absent.
+func (p TextsView) Title() (v string) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Tags returns tags, or its default if it is absent.
+func (p TextsView) Tags() (v thrift.ListView[string]) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextString)
+	}
+	return v
+}
+
+// Labels returns labels, or its default if it is absent.
+func (p TextsView) Labels() (v thrift.MapView[string, string]) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.NewMapView(p.buf[off:], thrift.NextString, thrift.NextString)
+	}
+	return v
+}
+
+// Body returns body, or its default if it is absent.
+func (p TextsView) Body() (v []byte) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.GetBinary(p.buf[off:])
+	}
+	return v
+}
+
+// Read returns a Texts that keeps nothing of the message.
+func (p TextsView) Read() (*Texts, error) {
+	v := NewTexts()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *TextsView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x0b0001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0f0002:
+			p.at[1] = uint32(r.Offset() - off)
+			for n := r.List(11, 4); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+			}
+			r.EndList()
+		case 0x0d0003:
+			p.at[2] = uint32(r.Offset() - off)
+			for n := r.Map(11, 11, 8); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+				r.PassBinary()
+			}
+			r.EndList()
+		case 0x0b0004:
+			p.at[3] = uint32(r.Offset() - off)
+			r.PassBinary()
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
 type Batch struct {
 	Items []*Five `thrift:"items,1" json:"items"`
 }
@@ -559,6 +917,71 @@ func (p *Batch) ReadFields(r *thrift.Reader) {
 			}
 			r.EndList()
 			p.Items = l
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
+// BatchView reads a Batch in place.
+type BatchView struct {
+	buf []byte
+	at  [1]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewBatch validates all of message, which is a Batch and stays as it is
+// while the view and its parts are used.
+func ViewBatch(message []byte) (v BatchView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return BatchView{}, err
+	}
+	return v, nil
+}
+
+// NextBatchView returns the view of the valid Batch at the beginning of b, and
+// its length, for generated code.
+func NextBatchView(b []byte) (v BatchView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// Items returns items, or its default if it is absent.
+func (p BatchView) Items() (v thrift.ListView[FiveView]) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], NextFiveView)
+	}
+	return v
+}
+
+// Read returns a Batch that keeps nothing of the message.
+func (p BatchView) Read() (*Batch, error) {
+	v := NewBatch()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *BatchView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			p.buf = r.From(off)
+			return
+		case 0x0f0001:
+			p.at[0] = uint32(r.Offset() - off)
+			for n := r.List(12, 19); n > 0 && r.OK(); n-- {
+				new(FiveView).IndexFields(r)
+			}
+			r.EndList()
 		default:
 			r.Skip(head)
 		}
