@@ -57,6 +57,7 @@ func shapesToMeasure() []shape {
 		kitexBatch.Items, ourBatch.Items = append(kitexBatch.Items, k), append(ourBatch.Items, o)
 	}
 	body, tags := []byte(strings.Repeat("b", 1000)), names(20, "tag-%d")
+	kitexOrder, ourOrder := orders(kitexBatch.Items, ourBatch.Items)
 	return []shape{
 		{"five", kitexFive, ourFive,
 			func() fast.FastCodec { return new(shapes.Five) },
@@ -73,7 +74,22 @@ func shapesToMeasure() []shape {
 		{"batch", kitexBatch, ourBatch,
 			func() fast.FastCodec { return new(shapes.Batch) },
 			func() thrift.Struct { return new(plain.Batch) }},
+		{"order", kitexOrder, ourOrder,
+			func() fast.FastCodec { return new(shapes.Order) },
+			func() thrift.Struct { return new(plain.Order) }},
 	}
+}
+
+func orders(kitex []*shapes.Five, ours []*plain.Five) (*shapes.Order, *plain.Order) {
+	note := "ring twice, and leave it with the neighbours"
+	return &shapes.Order{Id: 7, Customer: "Ada Lovelace", Status: 3, Total: 12.5, Currency: "EUR",
+			Street: "12 Some Street", City: "London", Country: "UK", Note: &note, Created: 1,
+			Updated: 2, Paid: true, Carrier: "a carrier", Tracking: "0123456789", Weight: 500,
+			Tags: names(5, "tag-%d"), Items: kitex, Checksum: "0123456789abcdef"},
+		&plain.Order{ID: 7, Customer: "Ada Lovelace", Status: 3, Total: 12.5, Currency: "EUR",
+			Street: "12 Some Street", City: "London", Country: "UK", Note: &note, Created: 1,
+			Updated: 2, Paid: true, Carrier: "a carrier", Tracking: "0123456789", Weight: 500,
+			Tags: names(5, "tag-%d"), Items: ours, Checksum: "0123456789abcdef"}
 }
 
 // BenchmarkCodec measures encoding to memory that is there, with the size computed before, and

@@ -256,3 +256,230 @@ func (p *Batch) String() string {
 var fieldIDToName_Batch = map[int16]string{
 	1: "items",
 }
+
+type Order struct {
+	Id       int64    `thrift:"id,1,required" frugal:"1,required,i64" json:"id"`
+	Customer string   `thrift:"customer,2,required" frugal:"2,required,string" json:"customer"`
+	Status   int32    `thrift:"status,3" frugal:"3,default,i32" json:"status"`
+	Total    float64  `thrift:"total,4" frugal:"4,default,double" json:"total"`
+	Currency string   `thrift:"currency,5" frugal:"5,default,string" json:"currency"`
+	Street   string   `thrift:"street,6" frugal:"6,default,string" json:"street"`
+	City     string   `thrift:"city,7" frugal:"7,default,string" json:"city"`
+	Country  string   `thrift:"country,8" frugal:"8,default,string" json:"country"`
+	Note     *string  `thrift:"note,9,optional" frugal:"9,optional,string" json:"note,omitempty"`
+	Coupon   *string  `thrift:"coupon,10,optional" frugal:"10,optional,string" json:"coupon,omitempty"`
+	Created  int64    `thrift:"created,11" frugal:"11,default,i64" json:"created"`
+	Updated  int64    `thrift:"updated,12" frugal:"12,default,i64" json:"updated"`
+	Paid     bool     `thrift:"paid,13" frugal:"13,default,bool" json:"paid"`
+	Carrier  string   `thrift:"carrier,14" frugal:"14,default,string" json:"carrier"`
+	Tracking string   `thrift:"tracking,15" frugal:"15,default,string" json:"tracking"`
+	Weight   int32    `thrift:"weight,16" frugal:"16,default,i32" json:"weight"`
+	Tags     []string `thrift:"tags,17" frugal:"17,default,list<string>" json:"tags"`
+	Referrer *string  `thrift:"referrer,18,optional" frugal:"18,optional,string" json:"referrer,omitempty"`
+	Items    []*Five  `thrift:"items,19" frugal:"19,default,list<Five>" json:"items"`
+	Checksum string   `thrift:"checksum,20,required" frugal:"20,required,string" json:"checksum"`
+}
+
+func NewOrder() *Order {
+	return &Order{}
+}
+
+func (p *Order) InitDefault() {
+}
+
+func (p *Order) GetId() (v int64) {
+	return p.Id
+}
+
+func (p *Order) GetCustomer() (v string) {
+	return p.Customer
+}
+
+func (p *Order) GetStatus() (v int32) {
+	return p.Status
+}
+
+func (p *Order) GetTotal() (v float64) {
+	return p.Total
+}
+
+func (p *Order) GetCurrency() (v string) {
+	return p.Currency
+}
+
+func (p *Order) GetStreet() (v string) {
+	return p.Street
+}
+
+func (p *Order) GetCity() (v string) {
+	return p.City
+}
+
+func (p *Order) GetCountry() (v string) {
+	return p.Country
+}
+
+var Order_Note_DEFAULT string
+
+func (p *Order) GetNote() (v string) {
+	if !p.IsSetNote() {
+		return Order_Note_DEFAULT
+	}
+	return *p.Note
+}
+
+var Order_Coupon_DEFAULT string
+
+func (p *Order) GetCoupon() (v string) {
+	if !p.IsSetCoupon() {
+		return Order_Coupon_DEFAULT
+	}
+	return *p.Coupon
+}
+
+func (p *Order) GetCreated() (v int64) {
+	return p.Created
+}
+
+func (p *Order) GetUpdated() (v int64) {
+	return p.Updated
+}
+
+func (p *Order) GetPaid() (v bool) {
+	return p.Paid
+}
+
+func (p *Order) GetCarrier() (v string) {
+	return p.Carrier
+}
+
+func (p *Order) GetTracking() (v string) {
+	return p.Tracking
+}
+
+func (p *Order) GetWeight() (v int32) {
+	return p.Weight
+}
+
+func (p *Order) GetTags() (v []string) {
+	return p.Tags
+}
+
+var Order_Referrer_DEFAULT string
+
+func (p *Order) GetReferrer() (v string) {
+	if !p.IsSetReferrer() {
+		return Order_Referrer_DEFAULT
+	}
+	return *p.Referrer
+}
+
+func (p *Order) GetItems() (v []*Five) {
+	return p.Items
+}
+
+func (p *Order) GetChecksum() (v string) {
+	return p.Checksum
+}
+func (p *Order) SetId(val int64) {
+	p.Id = val
+}
+func (p *Order) SetCustomer(val string) {
+	p.Customer = val
+}
+func (p *Order) SetStatus(val int32) {
+	p.Status = val
+}
+func (p *Order) SetTotal(val float64) {
+	p.Total = val
+}
+func (p *Order) SetCurrency(val string) {
+	p.Currency = val
+}
+func (p *Order) SetStreet(val string) {
+	p.Street = val
+}
+func (p *Order) SetCity(val string) {
+	p.City = val
+}
+func (p *Order) SetCountry(val string) {
+	p.Country = val
+}
+func (p *Order) SetNote(val *string) {
+	p.Note = val
+}
+func (p *Order) SetCoupon(val *string) {
+	p.Coupon = val
+}
+func (p *Order) SetCreated(val int64) {
+	p.Created = val
+}
+func (p *Order) SetUpdated(val int64) {
+	p.Updated = val
+}
+func (p *Order) SetPaid(val bool) {
+	p.Paid = val
+}
+func (p *Order) SetCarrier(val string) {
+	p.Carrier = val
+}
+func (p *Order) SetTracking(val string) {
+	p.Tracking = val
+}
+func (p *Order) SetWeight(val int32) {
+	p.Weight = val
+}
+func (p *Order) SetTags(val []string) {
+	p.Tags = val
+}
+func (p *Order) SetReferrer(val *string) {
+	p.Referrer = val
+}
+func (p *Order) SetItems(val []*Five) {
+	p.Items = val
+}
+func (p *Order) SetChecksum(val string) {
+	p.Checksum = val
+}
+
+func (p *Order) IsSetNote() bool {
+	return p.Note != nil
+}
+
+func (p *Order) IsSetCoupon() bool {
+	return p.Coupon != nil
+}
+
+func (p *Order) IsSetReferrer() bool {
+	return p.Referrer != nil
+}
+
+func (p *Order) String() string {
+	if p == nil {
+		return "<nil>"
+	}
+	return fmt.Sprintf("Order(%+v)", *p)
+}
+
+var fieldIDToName_Order = map[int16]string{
+	1:  "id",
+	2:  "customer",
+	3:  "status",
+	4:  "total",
+	5:  "currency",
+	6:  "street",
+	7:  "city",
+	8:  "country",
+	9:  "note",
+	10: "coupon",
+	11: "created",
+	12: "updated",
+	13: "paid",
+	14: "carrier",
+	15: "tracking",
+	16: "weight",
+	17: "tags",
+	18: "referrer",
+	19: "items",
+	20: "checksum",
+}

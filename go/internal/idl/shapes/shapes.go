@@ -987,3 +987,739 @@ func (p *BatchView) IndexFields(r *thrift.Reader) {
 		}
 	}
 }
+
+// Twenty fields, of which few may be read.
+type Order struct {
+	ID       int64    `thrift:"id,1,required" json:"id"`
+	Customer string   `thrift:"customer,2,required" json:"customer"`
+	Status   int32    `thrift:"status,3" json:"status"`
+	Total    float64  `thrift:"total,4" json:"total"`
+	Currency string   `thrift:"currency,5" json:"currency"`
+	Street   string   `thrift:"street,6" json:"street"`
+	City     string   `thrift:"city,7" json:"city"`
+	Country  string   `thrift:"country,8" json:"country"`
+	Note     *string  `thrift:"note,9,optional" json:"note,omitempty"`
+	Coupon   *string  `thrift:"coupon,10,optional" json:"coupon,omitempty"`
+	Created  int64    `thrift:"created,11" json:"created"`
+	Updated  int64    `thrift:"updated,12" json:"updated"`
+	Paid     bool     `thrift:"paid,13" json:"paid"`
+	Carrier  string   `thrift:"carrier,14" json:"carrier"`
+	Tracking string   `thrift:"tracking,15" json:"tracking"`
+	Weight   int32    `thrift:"weight,16" json:"weight"`
+	Tags     []string `thrift:"tags,17" json:"tags"`
+	Referrer *string  `thrift:"referrer,18,optional" json:"referrer,omitempty"`
+	Items    []*Five  `thrift:"items,19" json:"items"`
+	Checksum string   `thrift:"checksum,20,required" json:"checksum"`
+}
+
+// NewOrder returns a Order with the defaults of its fields.
+func NewOrder() *Order {
+	p := new(Order)
+	p.InitDefault()
+	return p
+}
+
+// GetID returns ID.
+func (p *Order) GetID() (v int64) {
+	if p != nil {
+		return p.ID
+	}
+	return v
+}
+
+// GetCustomer returns Customer.
+func (p *Order) GetCustomer() (v string) {
+	if p != nil {
+		return p.Customer
+	}
+	return v
+}
+
+// GetStatus returns Status.
+func (p *Order) GetStatus() (v int32) {
+	if p != nil {
+		return p.Status
+	}
+	return v
+}
+
+// GetTotal returns Total.
+func (p *Order) GetTotal() (v float64) {
+	if p != nil {
+		return p.Total
+	}
+	return v
+}
+
+// GetCurrency returns Currency.
+func (p *Order) GetCurrency() (v string) {
+	if p != nil {
+		return p.Currency
+	}
+	return v
+}
+
+// GetStreet returns Street.
+func (p *Order) GetStreet() (v string) {
+	if p != nil {
+		return p.Street
+	}
+	return v
+}
+
+// GetCity returns City.
+func (p *Order) GetCity() (v string) {
+	if p != nil {
+		return p.City
+	}
+	return v
+}
+
+// GetCountry returns Country.
+func (p *Order) GetCountry() (v string) {
+	if p != nil {
+		return p.Country
+	}
+	return v
+}
+
+// GetNote returns Note, or its default if it is absent.
+func (p *Order) GetNote() (v string) {
+	if p != nil && p.Note != nil {
+		return *p.Note
+	}
+	return v
+}
+
+// GetCoupon returns Coupon, or its default if it is absent.
+func (p *Order) GetCoupon() (v string) {
+	if p != nil && p.Coupon != nil {
+		return *p.Coupon
+	}
+	return v
+}
+
+// GetCreated returns Created.
+func (p *Order) GetCreated() (v int64) {
+	if p != nil {
+		return p.Created
+	}
+	return v
+}
+
+// GetUpdated returns Updated.
+func (p *Order) GetUpdated() (v int64) {
+	if p != nil {
+		return p.Updated
+	}
+	return v
+}
+
+// GetPaid returns Paid.
+func (p *Order) GetPaid() (v bool) {
+	if p != nil {
+		return p.Paid
+	}
+	return v
+}
+
+// GetCarrier returns Carrier.
+func (p *Order) GetCarrier() (v string) {
+	if p != nil {
+		return p.Carrier
+	}
+	return v
+}
+
+// GetTracking returns Tracking.
+func (p *Order) GetTracking() (v string) {
+	if p != nil {
+		return p.Tracking
+	}
+	return v
+}
+
+// GetWeight returns Weight.
+func (p *Order) GetWeight() (v int32) {
+	if p != nil {
+		return p.Weight
+	}
+	return v
+}
+
+// GetTags returns Tags.
+func (p *Order) GetTags() (v []string) {
+	if p != nil {
+		return p.Tags
+	}
+	return v
+}
+
+// GetReferrer returns Referrer, or its default if it is absent.
+func (p *Order) GetReferrer() (v string) {
+	if p != nil && p.Referrer != nil {
+		return *p.Referrer
+	}
+	return v
+}
+
+// GetItems returns Items.
+func (p *Order) GetItems() (v []*Five) {
+	if p != nil {
+		return p.Items
+	}
+	return v
+}
+
+// GetChecksum returns Checksum.
+func (p *Order) GetChecksum() (v string) {
+	if p != nil {
+		return p.Checksum
+	}
+	return v
+}
+
+// InitDefault gives each field its default.
+func (p *Order) InitDefault() {
+	*p = Order{}
+}
+
+// BLength returns the number of bytes that FastWrite writes.
+func (p *Order) BLength() int {
+	if p == nil {
+		return 1
+	}
+	n := 135 + len(p.Customer) + len(p.Currency) + len(p.Street) + len(p.City) + len(p.Country) + len(p.Carrier) + len(p.Tracking) + 4*len(p.Tags) + len(p.Checksum)
+	for _, v := range p.Tags {
+		n += len(v)
+	}
+	for _, v := range p.Items {
+		n += v.BLength()
+	}
+	if p.Note != nil {
+		n += 7 + len(*p.Note)
+	}
+	if p.Coupon != nil {
+		n += 7 + len(*p.Coupon)
+	}
+	if p.Referrer != nil {
+		n += 7 + len(*p.Referrer)
+	}
+	return n
+}
+
+// FastWrite writes the struct to buf, and returns the number of bytes written.
+func (p *Order) FastWrite(buf []byte) int {
+	if p == nil {
+		buf[0] = 0
+		return 1
+	}
+	off := 0
+	{
+		b := (*[18]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0a0001)
+		thrift.PutI64(b[3:], p.ID)
+		thrift.PutHead(b[11:], 0x0b0002)
+		thrift.PutI32(b[14:], int32(len(p.Customer)))
+		off += 18
+	}
+	off += copy(buf[off:], p.Customer)
+	{
+		b := (*[25]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x080003)
+		thrift.PutI32(b[3:], p.Status)
+		thrift.PutHead(b[7:], 0x040004)
+		thrift.PutDouble(b[10:], p.Total)
+		thrift.PutHead(b[18:], 0x0b0005)
+		thrift.PutI32(b[21:], int32(len(p.Currency)))
+		off += 25
+	}
+	off += copy(buf[off:], p.Currency)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0006)
+		thrift.PutI32(b[3:], int32(len(p.Street)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Street)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0007)
+		thrift.PutI32(b[3:], int32(len(p.City)))
+		off += 7
+	}
+	off += copy(buf[off:], p.City)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0008)
+		thrift.PutI32(b[3:], int32(len(p.Country)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Country)
+	if p.Note != nil {
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0b0009)
+			thrift.PutI32(b[3:], int32(len(*p.Note)))
+			off += 7
+		}
+		off += copy(buf[off:], *p.Note)
+	}
+	if p.Coupon != nil {
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0b000a)
+			thrift.PutI32(b[3:], int32(len(*p.Coupon)))
+			off += 7
+		}
+		off += copy(buf[off:], *p.Coupon)
+	}
+	{
+		b := (*[33]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0a000b)
+		thrift.PutI64(b[3:], p.Created)
+		thrift.PutHead(b[11:], 0x0a000c)
+		thrift.PutI64(b[14:], p.Updated)
+		thrift.PutHead(b[22:], 0x02000d)
+		thrift.PutBool(b[25:], p.Paid)
+		thrift.PutHead(b[26:], 0x0b000e)
+		thrift.PutI32(b[29:], int32(len(p.Carrier)))
+		off += 33
+	}
+	off += copy(buf[off:], p.Carrier)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b000f)
+		thrift.PutI32(b[3:], int32(len(p.Tracking)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Tracking)
+	{
+		b := (*[10]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x080010)
+		thrift.PutI32(b[3:], p.Weight)
+		thrift.PutHead(b[7:], 0x0f0011)
+		off += 10
+	}
+	off += thrift.PutStrings(buf[off:], p.Tags)
+	if p.Referrer != nil {
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0b0012)
+			thrift.PutI32(b[3:], int32(len(*p.Referrer)))
+			off += 7
+		}
+		off += copy(buf[off:], *p.Referrer)
+	}
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0013)
+		off += 3
+	}
+	off += thrift.PutList(buf[off:], 12, len(p.Items))
+	for _, v := range p.Items {
+		off += v.FastWrite(buf[off:])
+	}
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0014)
+		thrift.PutI32(b[3:], int32(len(p.Checksum)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Checksum)
+	buf[off] = 0
+	return off + 1
+}
+
+// FastRead reads the struct, and keeps nothing of buf.
+func (p *Order) FastRead(buf []byte) (int, error) {
+	r := thrift.NewReader(buf)
+	p.InitDefault()
+	p.ReadFields(&r)
+	return r.End()
+}
+
+// ReadFields reads fields until the end of the struct, which has its defaults.
+func (p *Order) ReadFields(r *thrift.Reader) {
+	r.Begin()
+	var seen uint64
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			if seen != 0x7 {
+				r.Missing(seen, "Order.id", "Order.customer", "Order.checksum")
+			}
+			return
+		case 0x0a0001:
+			p.ID = r.I64()
+			seen |= 0x1
+		case 0x0b0002:
+			p.Customer = r.Text()
+			seen |= 0x2
+		case 0x080003:
+			if b := r.Peek(15); b != nil && thrift.GetHead(b[4:]) == 0x040004 {
+				p.Status = thrift.GetI32(b[0:])
+				p.Total = thrift.GetDouble(b[7:])
+				r.Advance(15)
+				continue
+			}
+			p.Status = r.I32()
+		case 0x040004:
+			p.Total = r.Double()
+		case 0x0b0005:
+			p.Currency = r.Text()
+		case 0x0b0006:
+			p.Street = r.Text()
+		case 0x0b0007:
+			p.City = r.Text()
+		case 0x0b0008:
+			p.Country = r.Text()
+		case 0x0b0009:
+			v := r.Text()
+			p.Note = &v
+		case 0x0b000a:
+			v := r.Text()
+			p.Coupon = &v
+		case 0x0a000b:
+			if b := r.Peek(23); b != nil && thrift.GetHead(b[8:]) == 0x0a000c && thrift.GetHead(b[19:]) == 0x02000d {
+				p.Created = thrift.GetI64(b[0:])
+				p.Updated = thrift.GetI64(b[11:])
+				p.Paid = thrift.GetBool(b[22:])
+				r.Advance(23)
+				continue
+			}
+			p.Created = r.I64()
+		case 0x0a000c:
+			p.Updated = r.I64()
+		case 0x02000d:
+			p.Paid = r.Bool()
+		case 0x0b000e:
+			p.Carrier = r.Text()
+		case 0x0b000f:
+			p.Tracking = r.Text()
+		case 0x080010:
+			p.Weight = r.I32()
+		case 0x0f0011:
+			p.Tags = thrift.ReadStrings(r)
+		case 0x0b0012:
+			v := r.Text()
+			p.Referrer = &v
+		case 0x0f0013:
+			n := r.List(12, 19)
+			l := thrift.Structs[Five](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
+				}
+				l[i].ReadFields(r)
+			}
+			r.EndList()
+			p.Items = l
+		case 0x0b0014:
+			p.Checksum = r.Text()
+			seen |= 0x4
+		default:
+			r.Skip(head)
+		}
+	}
+}
+
+// OrderView reads a Order in place.
+type OrderView struct {
+	buf []byte
+	at  [20]uint32 // offsets of the fields' values, or 0
+}
+
+// ViewOrder validates all of message, which is a Order and stays as it is
+// while the view and its parts are used.
+func ViewOrder(message []byte) (v OrderView, err error) {
+	r := thrift.NewReader(message)
+	v.IndexFields(&r)
+	if err := r.EndAll(); err != nil {
+		return OrderView{}, err
+	}
+	return v, nil
+}
+
+// NextOrderView returns the view of the valid Order at the beginning of b, and
+// its length, for generated code.
+func NextOrderView(b []byte) (v OrderView, n int) {
+	r := thrift.NewReader(b)
+	v.IndexFields(&r)
+	return v, len(v.buf)
+}
+
+// ID returns id, or its default if it is absent.
+func (p OrderView) ID() (v int64) {
+	if off := p.at[0]; off > 0 {
+		v = thrift.GetI64(p.buf[off:])
+	}
+	return v
+}
+
+// Customer returns customer, or its default if it is absent.
+func (p OrderView) Customer() (v string) {
+	if off := p.at[1]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Status returns status, or its default if it is absent.
+func (p OrderView) Status() (v int32) {
+	if off := p.at[2]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	}
+	return v
+}
+
+// Total returns total, or its default if it is absent.
+func (p OrderView) Total() (v float64) {
+	if off := p.at[3]; off > 0 {
+		v = thrift.GetDouble(p.buf[off:])
+	}
+	return v
+}
+
+// Currency returns currency, or its default if it is absent.
+func (p OrderView) Currency() (v string) {
+	if off := p.at[4]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Street returns street, or its default if it is absent.
+func (p OrderView) Street() (v string) {
+	if off := p.at[5]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// City returns city, or its default if it is absent.
+func (p OrderView) City() (v string) {
+	if off := p.at[6]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Country returns country, or its default if it is absent.
+func (p OrderView) Country() (v string) {
+	if off := p.at[7]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Note returns note, or its default if it is absent.
+func (p OrderView) Note() (v string) {
+	if off := p.at[8]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// HasNote returns true if the message has Note.
+func (p OrderView) HasNote() bool {
+	return p.at[8] > 0
+}
+
+// Coupon returns coupon, or its default if it is absent.
+func (p OrderView) Coupon() (v string) {
+	if off := p.at[9]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// HasCoupon returns true if the message has Coupon.
+func (p OrderView) HasCoupon() bool {
+	return p.at[9] > 0
+}
+
+// Created returns created, or its default if it is absent.
+func (p OrderView) Created() (v int64) {
+	if off := p.at[10]; off > 0 {
+		v = thrift.GetI64(p.buf[off:])
+	}
+	return v
+}
+
+// Updated returns updated, or its default if it is absent.
+func (p OrderView) Updated() (v int64) {
+	if off := p.at[11]; off > 0 {
+		v = thrift.GetI64(p.buf[off:])
+	}
+	return v
+}
+
+// Paid returns paid, or its default if it is absent.
+func (p OrderView) Paid() (v bool) {
+	if off := p.at[12]; off > 0 {
+		v = thrift.GetBool(p.buf[off:])
+	}
+	return v
+}
+
+// Carrier returns carrier, or its default if it is absent.
+func (p OrderView) Carrier() (v string) {
+	if off := p.at[13]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Tracking returns tracking, or its default if it is absent.
+func (p OrderView) Tracking() (v string) {
+	if off := p.at[14]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Weight returns weight, or its default if it is absent.
+func (p OrderView) Weight() (v int32) {
+	if off := p.at[15]; off > 0 {
+		v = thrift.GetI32(p.buf[off:])
+	}
+	return v
+}
+
+// Tags returns tags, or its default if it is absent.
+func (p OrderView) Tags() (v thrift.ListView[string]) {
+	if off := p.at[16]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], thrift.NextString)
+	}
+	return v
+}
+
+// Referrer returns referrer, or its default if it is absent.
+func (p OrderView) Referrer() (v string) {
+	if off := p.at[17]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// HasReferrer returns true if the message has Referrer.
+func (p OrderView) HasReferrer() bool {
+	return p.at[17] > 0
+}
+
+// Items returns items, or its default if it is absent.
+func (p OrderView) Items() (v thrift.ListView[FiveView]) {
+	if off := p.at[18]; off > 0 {
+		v = thrift.NewListView(p.buf[off:], NextFiveView)
+	}
+	return v
+}
+
+// Checksum returns checksum, or its default if it is absent.
+func (p OrderView) Checksum() (v string) {
+	if off := p.at[19]; off > 0 {
+		v = thrift.GetString(p.buf[off:])
+	}
+	return v
+}
+
+// Read returns a Order that keeps nothing of the message.
+func (p OrderView) Read() (*Order, error) {
+	v := NewOrder()
+	if p.buf == nil {
+		return v, nil
+	}
+	_, err := v.FastRead(p.buf)
+	return v, err
+}
+
+// IndexFields validates a struct and notes its fields in p, which is zero.
+func (p *OrderView) IndexFields(r *thrift.Reader) {
+	off := r.Offset()
+	r.Begin()
+	var seen uint64
+	for {
+		switch head := r.Head(); head {
+		case 0:
+			r.EndStruct()
+			if seen != 0x7 {
+				r.Missing(seen, "Order.id", "Order.customer", "Order.checksum")
+			}
+			p.buf = r.From(off)
+			return
+		case 0x0a0001:
+			p.at[0] = uint32(r.Offset() - off)
+			r.Pass(8)
+			seen |= 0x1
+		case 0x0b0002:
+			p.at[1] = uint32(r.Offset() - off)
+			r.PassBinary()
+			seen |= 0x2
+		case 0x080003:
+			p.at[2] = uint32(r.Offset() - off)
+			r.Pass(4)
+		case 0x040004:
+			p.at[3] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x0b0005:
+			p.at[4] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0b0006:
+			p.at[5] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0b0007:
+			p.at[6] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0b0008:
+			p.at[7] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0b0009:
+			p.at[8] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0b000a:
+			p.at[9] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0a000b:
+			p.at[10] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x0a000c:
+			p.at[11] = uint32(r.Offset() - off)
+			r.Pass(8)
+		case 0x02000d:
+			p.at[12] = uint32(r.Offset() - off)
+			r.Pass(1)
+		case 0x0b000e:
+			p.at[13] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0b000f:
+			p.at[14] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x080010:
+			p.at[15] = uint32(r.Offset() - off)
+			r.Pass(4)
+		case 0x0f0011:
+			p.at[16] = uint32(r.Offset() - off)
+			for n := r.List(11, 4); n > 0 && r.OK(); n-- {
+				r.PassBinary()
+			}
+			r.EndList()
+		case 0x0b0012:
+			p.at[17] = uint32(r.Offset() - off)
+			r.PassBinary()
+		case 0x0f0013:
+			p.at[18] = uint32(r.Offset() - off)
+			for n := r.List(12, 19); n > 0 && r.OK(); n-- {
+				new(FiveView).IndexFields(r)
+			}
+			r.EndList()
+		case 0x0b0014:
+			p.at[19] = uint32(r.Offset() - off)
+			r.PassBinary()
+			seen |= 0x4
+		default:
+			r.Skip(head)
+		}
+	}
+}
