@@ -147,7 +147,7 @@ func (r *Reader) Offset() int { return r.at }
 // From returns the bytes that were read since an offset: those of a struct with a view. It returns
 // nil after an error.
 func (r *Reader) From(off int) []byte {
-	if r.at-off > math.MaxUint32 {
+	if uint64(r.at-off) > math.MaxUint32 {
 		r.fail(ErrLong)
 	}
 	if r.err != nil {
