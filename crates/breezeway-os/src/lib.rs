@@ -72,7 +72,7 @@ pub use listening::{handed_listener, inherited_listeners};
 pub use peer::{Identity, Peer, exit_descriptor};
 pub use ready::{any_ready, ready};
 pub use shared_mapping::{SharedMapping, SharedMemory, shared_mappings};
-pub use sleeper::{Notifier, Sleeper, Wake};
+pub use sleeper::{Notifier, Sleeper, Wake, reports_urgent_bytes};
 pub use spin::{WaitPolicy, Waiting};
 pub use tcp::{listen_tcp, prepare_tcp};
 pub use trust::TrustedPeer;

@@ -5,14 +5,16 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFlags, eventfd};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
 
-use crate::deadline::timespec;
+use crate::deadline::{Deadline, timespec};
+use crate::ready::ready;
 use crate::shortage::no_watch;
 
 /// Events taken in one system call.
@@ -32,6 +34,25 @@ pub struct Wake {
 /// Events of a watched descriptor.
 const WATCHED: EventFlags =
     EventFlags::IN.union(EventFlags::PRI).union(EventFlags::RDHUP).union(EventFlags::ET);
+
+/// Returns true if every urgent byte in a unix socket is reported by [`Wake::urgent`]. Some kernels
+/// of Linux 5.15 and 5.16 have such bytes and report none.
+pub fn reports_urgent_bytes() -> bool {
+    static REPORTS: OnceLock<bool> = OnceLock::new();
+    // A failure for lack of descriptors is not kept.
+    let known = REPORTS.get().copied().or_else(|| probe().ok());
+    known.is_some_and(|reports| *REPORTS.get_or_init(|| reports))
+}
+
+fn probe() -> Result<bool, Errno> {
+    let flags = SocketFlags::CLOEXEC;
+    let (one, other) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match send(&other, &[0], SendFlags::OOB) {
+        Ok(_) => ready(&one, PollFlags::PRI, Deadline::after(Duration::ZERO)),
+        Err(Errno::OPNOTSUPP) => Ok(true),
+        Err(errno) => Err(errno),
+    }
+}
 
 /// An epoll instance to sleep on.
 pub struct Sleeper {
@@ -162,7 +183,6 @@ impl AsFd for Notifier {
 #[cfg(test)]
 mod tests {
     use breezeway_adversary::interception::{Stopped, Which, with_faults};
-    use rustix::net::{SendFlags, send};
 
     use super::*;
 
@@ -226,6 +246,7 @@ mod tests {
     #[test]
     fn one_event_reports_urgent_byte_and_close() {
         let mut sleeper = Sleeper::new().unwrap();
+        assert!(reports_urgent_bytes());
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
         sleeper.watch(&one, 1).unwrap();
         let mut wait = || sleeper.wait(Some(Duration::from_secs(5))).unwrap().to_vec();

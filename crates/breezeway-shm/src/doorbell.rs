@@ -28,7 +28,9 @@ use crate::violation::Violation;
 use breezeway_os::scm;
 use breezeway_os::segment::{self, Mapping, SegmentError};
 use breezeway_os::shortage::RETRY_AFTER;
-use breezeway_os::{Connection, Deadline, Origin, any_ready, ready, shortage};
+use breezeway_os::{
+    Connection, Deadline, Origin, any_ready, ready, reports_urgent_bytes, shortage,
+};
 
 pub(crate) use bell::Bell;
 pub use error::SocketError;
@@ -80,6 +82,9 @@ pub(crate) struct Doorbell {
     peeked: usize,
     /// True if the kernel supports `SO_PEEK_OFF`. Otherwise each read consumes.
     has_peek_offset: bool,
+    /// True if a short peek without a descriptor ends where nothing is left, or at the peer's end
+    /// or an urgent byte, which events report.
+    short_peek_is_last: bool,
     closed: bool,
     /// True if the peer no longer reads.
     unheard: bool,
@@ -100,6 +105,7 @@ impl Doorbell {
             max_segment: cap,
             peeked: 0,
             has_peek_offset,
+            short_peek_is_last: has_peek_offset && reports_urgent_bytes(),
             closed: false,
             unheard: false,
         }
@@ -160,13 +166,13 @@ impl Doorbell {
         Ok(is_empty)
     }
 
-    /// Reads like [`drain`](Self::drain) the bytes of an edge-triggered event that has reported
-    /// neither the peer's end nor an urgent byte: mostly one `recvmsg`. If either came behind the
-    /// event, another event reports it.
-    pub(crate) fn drain_bytes(&mut self) -> Result<bool, SocketError> {
-        let is_empty = self.read_until(|read| matches!(read, Read::LastBytes | Read::Nothing))?;
+    /// Reads the bytes of an edge-triggered event that has reported neither the peer's end nor an
+    /// urgent byte: mostly one `recvmsg`. If either came behind the event, another event reports
+    /// it. Returns false like [`drain`](Self::drain).
+    pub(crate) fn read_event(&mut self) -> Result<bool, SocketError> {
+        let is_read = self.read_until(|read| matches!(read, Read::LastBytes | Read::Nothing))?;
         self.consume_many()?;
-        Ok(is_empty)
+        Ok(is_read)
     }
 
     /// Reads without blocking until a read `is_last`. Returns false if there was none.
@@ -309,8 +315,7 @@ impl Doorbell {
             }
         }
         check(bytes, descriptor.is_some())?;
-        // A kernel without peek offsets may have other rules.
-        let is_last = self.has_peek_offset && descriptor.is_none() && bytes.len() < READ;
+        let is_last = self.short_peek_is_last && descriptor.is_none() && bytes.len() < READ;
         if let (Some(descriptor), Some(segment)) = (descriptor, segment) {
             self.add_pending(segment.map_err(Violation::from)?)?;
             descriptor.close_mapped();

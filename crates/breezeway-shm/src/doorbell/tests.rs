@@ -64,30 +64,41 @@ fn bytes_of_event_take_one_read_until_enough_are_peeked() {
     let (mut ringing, mut hearing) = pair();
     for rung in 1..=3 * MAX_PEEKED {
         ringing.ring().unwrap();
-        assert!(hearing.drain_bytes().unwrap());
+        assert!(hearing.read_event().unwrap());
         assert_eq!(ioctl_fionread(&hearing).unwrap() as usize, rung % MAX_PEEKED);
     }
     // Urgent bytes and the end of file are not looked for: the event would have reported them.
     ringing.ring().unwrap();
     send(&ringing, &[DOORBELL], SendFlags::OOB).unwrap();
     ringing.ring().unwrap();
-    assert!(hearing.drain_bytes().unwrap());
+    assert!(hearing.read_event().unwrap());
     assert_eq!(hearing.peeked, 1);
     drop(ringing);
-    assert!(hearing.drain_bytes().unwrap() && hearing.drain().unwrap());
+    assert!(hearing.read_event().unwrap() && hearing.drain().unwrap());
     assert!(hearing.is_closed());
     assert_eq!(ioctl_fionread(&hearing).unwrap(), 0);
 }
 
 #[test]
-fn bytes_of_event_end_at_no_descriptor() {
+fn event_may_hide_the_end_where_urgent_bytes_are_not_reported() {
+    let (mut ringing, mut hearing) = pair();
+    hearing.short_peek_is_last = false;
+    ringing.ring().unwrap();
+    send(&ringing, &[DOORBELL], SendFlags::OOB).unwrap();
+    drop(ringing);
+    assert!(hearing.read_event().unwrap());
+    assert!(hearing.is_closed());
+}
+
+#[test]
+fn segments_between_bytes_of_event_are_all_read() {
     let (mut ringing, mut hearing) = pair();
     for _ in 0..MAX_PENDING_SEGMENTS {
         ringing.ring().unwrap();
         send_segments(&ringing, 1);
     }
     ringing.ring().unwrap();
-    assert!(hearing.drain_bytes().unwrap());
+    assert!(hearing.read_event().unwrap());
     assert_eq!(ioctl_fionread(&hearing).unwrap(), 1, "the last doorbell, which was peeked");
     for _ in 0..MAX_PENDING_SEGMENTS {
         take(&mut hearing).unwrap();
@@ -118,7 +129,7 @@ fn an_announced_segment_behind_a_flood_of_doorbells_is_given_up() {
 
 #[test]
 fn segment_behind_a_full_read_of_doorbells_arrives() {
-    for drain in [Doorbell::drain, Doorbell::drain_bytes] {
+    for drain in [Doorbell::drain, Doorbell::read_event] {
         for doorbells in READ - 1..READ + 2 {
             let (ringing, mut hearing) = pair();
             send(&ringing, &vec![DOORBELL; doorbells], SendFlags::DONTWAIT).unwrap();
@@ -205,7 +216,7 @@ fn own_end_behind_pending_segments_is_a_violation() {
     type Read = fn(&mut Doorbell) -> Result<(), SocketError>;
     let ways: [Read; 5] = [
         |hearing| hearing.drain().map(drop),
-        |hearing| hearing.drain_bytes().map(drop),
+        |hearing| hearing.read_event().map(drop),
         |hearing| (0..=MAX_PENDING_SEGMENTS).try_for_each(|_| hearing.sleep()),
         |hearing| {
             let shortly = Duration::from_millis(1);

@@ -61,8 +61,8 @@ impl Endpoint {
     }
 
     /// Returns true if the socket may hold bytes that no event will report again: after an event
-    /// was noted until the socket is read empty, which fails while this process is short of
-    /// descriptors or room for a segment.
+    /// was noted until it is read, which fails while this process is short of descriptors or room
+    /// for a segment.
     #[inline]
     pub fn is_unread(&self) -> bool {
         self.unread != Unread::Nothing
@@ -146,8 +146,8 @@ impl Endpoint {
 
     /// Reads the socket empty and notes whether the peer is gone.
     pub fn drain(&mut self) -> Result<(), SocketError> {
-        let is_empty = self.doorbell.drain()?;
-        self.set_unread(is_empty);
+        let is_read = self.doorbell.drain()?;
+        self.note_read(is_read);
         Ok(())
     }
 
@@ -157,16 +157,16 @@ impl Endpoint {
         match self.unread {
             Unread::Nothing => Ok(()),
             Unread::Bytes => {
-                let is_empty = self.doorbell.drain_bytes()?;
-                self.set_unread(is_empty);
+                let is_read = self.doorbell.read_event()?;
+                self.note_read(is_read);
                 Ok(())
             }
             Unread::Any => self.drain(),
         }
     }
 
-    fn set_unread(&mut self, is_empty: bool) {
-        self.unread = if is_empty { Unread::Nothing } else { Unread::Any };
+    fn note_read(&mut self, is_read: bool) {
+        self.unread = if is_read { Unread::Nothing } else { Unread::Any };
     }
 
     /// Returns true after the peer's end of file was read. Entries committed before it can still be

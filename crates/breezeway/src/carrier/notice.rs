@@ -10,7 +10,7 @@ pub(crate) enum Notice {
     /// A turn begins: a socket is read whether or not an event has reported it readable.
     Turn,
     /// Bytes have arrived, none of them urgent. Another edge-triggered event reports whatever
-    /// comes behind them, be it the peer's end.
+    /// comes behind them, also the peer's end.
     Bytes,
     /// Bytes have arrived, or anything else.
     Readable,

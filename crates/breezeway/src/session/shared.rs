@@ -223,6 +223,10 @@ impl Shared {
     pub(crate) fn glance<R>(&self, ask: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         if state.leadership.try_lead() {
+            if state.link.status().unread {
+                // The event may be old, and nothing here waits for the next one.
+                state.notice(Notice::Readable);
+            }
             state.turn();
             let next = state.leadership.resign();
             state.due.extend(next);
@@ -412,3 +416,6 @@ impl Shared {
 /// Tokens of a leader's sleeper.
 const SOCKET: u64 = 0;
 const INTERRUPT: u64 = 1;
+
+#[cfg(test)]
+mod tests;
