@@ -322,12 +322,16 @@ fn reply_wait_for_memory_ends_at_either_timeout() {
     const SHORT: Duration = Duration::from_millis(20);
     const LONG: Duration = Duration::from_secs(3600);
     for (reply_timeout, call_timeout) in [(SHORT, None), (LONG, Some(SHORT))] {
-        match late_reply(reply_timeout, call_timeout) {
-            Err(CallError::Failed { code: breezeway::ErrorCode::NoMemory, reason, .. }) => {
+        // On a busy machine the server may take the second request too late for it to wait.
+        let mut outcomes = (0..10).map(|_| late_reply(reply_timeout, call_timeout));
+        match outcomes.find(|outcome| outcome.is_err() || on_socket()) {
+            Some(Err(CallError::Failed {
+                code: breezeway::ErrorCode::NoMemory, reason, ..
+            })) => {
                 assert!(reason.contains("raise the cap"), "{reason}");
             }
             // Its bytes are on their way whatever the client does.
-            Ok(()) if on_socket() => {}
+            Some(Ok(())) if on_socket() => {}
             other => panic!("{reply_timeout:?}, {call_timeout:?}: {other:?}"),
         }
     }

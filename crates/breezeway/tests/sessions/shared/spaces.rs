@@ -525,7 +525,7 @@ fn space_returned_during_a_turn_wakes_its_waiter() {
             let start = Instant::now();
             drop(space);
             while !flag.0.load(Ordering::Relaxed) {
-                if start.elapsed() > Duration::from_secs(1) {
+                if start.elapsed() > PATIENCE {
                     return true;
                 }
                 std::hint::spin_loop();
