@@ -23,8 +23,8 @@ fn proof() -> TrustedPeer {
 
 /// Answers requests until a signal ends it.
 pub(crate) fn serve(path: &Path, work: Work, trusted: bool) -> Result<(), Failure> {
-    let options = ServerOptions::new().session(options());
-    let options = if trusted { options.trust(|_| Some(proof())) } else { options };
+    let session = if trusted { options().trust(|_| Some(proof())) } else { options() };
+    let options = ServerOptions::new().session(session);
     let server = Server::bind_with(&Address::shm(path), options)?;
     let stopper = server.stopper();
     // Started by the process that measures, which ends it.
