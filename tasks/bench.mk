@@ -107,13 +107,14 @@ bench-tokio:
 	bench/target/release/tokio-peers closed
 	bench/target/release/tokio-peers rare
 
-## Rare calls under tokio and in Go beside their unix sockets, in pairs (two minutes).
+## Rare calls under tokio and in Go beside their unix sockets, in pairs; CPUS=0,1 pins client and server (two minutes).
 bench-rare:
 	cd bench && $(CARGO) build --release --locked --quiet -p tokio-peers
-	bench/target/release/tokio-peers rare
+	bench/target/release/tokio-peers rare $(CPUS:%=--cpus %)
 	@if command -v go >/dev/null; then set -x; \
 		(cd go && go build -o ../bench/target/release/bwgo ./cmd/bwgo) && \
-		(cd bench/go-peers && go build -o ../target/release/go-peers .) && bench/rare-go; \
+		(cd bench/go-peers && go build -o ../target/release/go-peers .) && \
+		bench/rare-go $(CPUS:%=--cpus %); \
 	else echo "Go: left out, as it is not installed"; fi
 
 ## Comparison programs; rivals are dependencies here only.

@@ -32,10 +32,9 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
         }
         let folder = tempfile::tempdir()?;
         let [ours_at, theirs_at] = ["ours", "theirs"].map(|name| folder.path().join(name));
-        let pinned = flavour == Flavour::CurrentThread;
         let _servers = [
-            Server::start(System::Breezeway, flavour, pinned, &ours_at, settings.size)?,
-            Server::start(System::Unix, flavour, pinned, &theirs_at, settings.size)?,
+            Server::start(System::Breezeway, flavour, flavour.cpus(), &ours_at, settings.size)?,
+            Server::start(System::Unix, flavour, flavour.cpus(), &theirs_at, settings.size)?,
         ];
         let turn = Duration::from_millis(settings.turn);
         for place in Place::of(flavour) {

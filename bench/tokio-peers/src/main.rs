@@ -65,6 +65,12 @@ impl Flavour {
     /// Pinned ones last: a process stays where it was pinned.
     const ALL: [Self; 2] = [Self::TwoWorkers, Self::CurrentThread];
 
+    /// Returns the CPUs of the client and of the server in a closed loop. One thread a side is
+    /// pinned, because the scheduler may put both sides on one CPU.
+    fn cpus(self) -> Option<[usize; 2]> {
+        (self == Self::CurrentThread).then_some([0, 1])
+    }
+
     fn runtime(self) -> Result<Runtime> {
         let mut builder = match self {
             Self::CurrentThread => Builder::new_current_thread(),

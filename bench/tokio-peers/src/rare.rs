@@ -1,14 +1,15 @@
 //! Rare calls: echoes at fixed rates by programs that sleep until each call is due.
 //!
-//! Options are the defaults, and nothing is pinned. The kernel's choice of CPUs for a pair of
-//! processes may last as long as the pair, so each measurement starts a server and a runtime of its
-//! own.
+//! Options are the defaults. The kernel's choice of CPUs for a pair of processes may last as long
+//! as the pair, so each measurement starts a server and a runtime of its own. With `--cpus`, all
+//! threads of a side are pinned to its CPU, as by `taskset`.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
+use breezeway_os::cpu;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
@@ -38,13 +39,29 @@ pub(crate) struct Settings {
     /// Only this runtime
     #[arg(long, value_enum)]
     runtime: Option<Flavour>,
+    /// CPUs of the client and of the server, which may be the same [default: not pinned]
+    #[arg(long, value_name = "A,B", value_parser = parse_cpus)]
+    cpus: Option<[usize; 2]>,
+}
+
+fn parse_cpus(text: &str) -> Result<[usize; 2], String> {
+    let numbers = text.split_once(',').and_then(|(a, b)| Some([a.parse().ok()?, b.parse().ok()?]));
+    let cpus = numbers.ok_or("expected two CPU numbers, as in 0,1, or 0,0 for one CPU")?;
+    let allowed = cpu::allowed();
+    match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        Some(cpu) => Err(format!("cpu {cpu} is not usable here: allowed are {allowed:?}")),
+        None => Ok(cpus),
+    }
 }
 
 pub(crate) fn run(settings: &Settings) -> Result<()> {
     println!("{}", report::cpu());
     println!(
         "Rare calls under tokio: a 64-byte echo, both programs asleep in between, default options, \
-         not pinned, µs; medians of {} pairs, ratios with their quartiles",
+         {}, µs; medians of {} pairs, ratios with their quartiles",
+        settings.cpus.map_or("not pinned".to_owned(), |[client, server]| {
+            format!("client on CPU {client}, server on CPU {server}")
+        }),
         settings.pairs
     );
     println!(
@@ -56,7 +73,7 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
             continue;
         }
         for &rate in &settings.rates {
-            let pairs = (0..settings.pairs).map(|number| pair(flavour, rate, number));
+            let pairs = (0..settings.pairs).map(|number| pair(settings, flavour, rate, number));
             let pairs = pairs.collect::<Result<Vec<_>>>()?;
             let name = format!("{flavour:?}, {rate}/s");
             let [p50, p99] = [0, 1].map(|percentile| {
@@ -78,9 +95,9 @@ fn cells(pairs: Vec<[f64; 2]>) -> String {
 }
 
 /// Measures both systems one after the other; the order changes from pair to pair.
-fn pair(flavour: Flavour, rate: u32, number: u32) -> Result<[[f64; 2]; 2]> {
-    let ours = || measure(System::Breezeway, flavour, rate);
-    let theirs = || measure(System::Unix, flavour, rate);
+fn pair(settings: &Settings, flavour: Flavour, rate: u32, number: u32) -> Result<[[f64; 2]; 2]> {
+    let ours = || measure(settings, System::Breezeway, flavour, rate);
+    let theirs = || measure(settings, System::Unix, flavour, rate);
     if number.is_multiple_of(2) {
         Ok([ours()?, theirs()?])
     } else {
@@ -90,10 +107,10 @@ fn pair(flavour: Flavour, rate: u32, number: u32) -> Result<[[f64; 2]; 2]> {
 }
 
 /// Returns p50 and p99 of one measurement, in nanoseconds.
-fn measure(system: System, flavour: Flavour, rate: u32) -> Result<[f64; 2]> {
+fn measure(settings: &Settings, system: System, flavour: Flavour, rate: u32) -> Result<[f64; 2]> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("s");
-    let _server = Server::start(system, flavour, false, &path, SIZE)?;
+    let _server = Server::start(system, flavour, settings.cpus, &path, SIZE)?;
     let client = std::thread::spawn(move || {
         let calls =
             async move { latencies(&mut Caller::connect(system, &path).await?, rate).await };

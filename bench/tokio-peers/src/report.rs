@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
+use breezeway_os::cpu;
 use clap::ValueEnum;
-use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 
 use crate::{Flavour, System};
 
@@ -27,24 +27,22 @@ pub(crate) fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
     [0.5, 0.25, 0.75].map(|quantile| values[(quantile * last).round() as usize])
 }
 
-fn pin(process: Option<Pid>, cpu: usize) -> Result<()> {
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    Ok(sched_setaffinity(process, &set)?)
-}
-
 /// A serving process, ended when dropped.
 pub(crate) struct Server(Child);
 
 impl Server {
-    /// Starts a server; pinned, it has CPU 1, and this process CPU 0.
+    /// Starts a server; pinned, it has the second CPU, and this thread the first.
     pub(crate) fn start(
         system: System,
         runtime: Flavour,
-        pinned: bool,
+        cpus: Option<[usize; 2]>,
         path: &Path,
         size: usize,
     ) -> Result<Self> {
+        // All threads of the server inherit the affinity of this one.
+        if let Some([_, server]) = cpus {
+            cpu::pin_current_thread(server)?;
+        }
         let name = |value: clap::builder::PossibleValue| value.get_name().to_owned();
         let mut child = Command::new(std::env::current_exe()?)
             .arg("serve")
@@ -55,12 +53,10 @@ impl Server {
             .stdout(Stdio::piped())
             .spawn()?;
         let output = child.stdout.take().context("its output")?;
-        if pinned {
-            // Two processes that the scheduler puts on one CPU would measure the scheduler.
-            pin(None, 0)?;
-            pin(Pid::from_raw(child.id() as i32), 1)?;
-        }
         let server = Self(child);
+        if let Some([client, _]) = cpus {
+            cpu::pin_current_thread(client)?;
+        }
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line)?;
         ensure!(line == "listening\n", "the server printed '{line}'");

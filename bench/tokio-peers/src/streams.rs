@@ -80,10 +80,9 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
 fn one(settings: &Settings, flavour: Flavour, system: System) -> Result<f64> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("s");
-    let pinned = flavour == Flavour::CurrentThread;
     let server = settings
         .two_processes
-        .then(|| Server::start(system, flavour, pinned, &path, settings.size))
+        .then(|| Server::start(system, flavour, flavour.cpus(), &path, settings.size))
         .transpose()?;
     let runtime = flavour.runtime()?;
     let time = runtime.block_on(async {
