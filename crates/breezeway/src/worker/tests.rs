@@ -1,3 +1,4 @@
+mod hand_over;
 mod socket_events;
 
 use std::io::Write;
