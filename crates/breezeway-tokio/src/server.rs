@@ -8,8 +8,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-#[cfg(feature = "spans")]
-use breezeway::unstable::CallSpan;
 use breezeway::unstable::{self, HandlerTimer};
 use breezeway::{
     Address, AddressError, Driver, ErrorCode, Monitor, OwnedCall, ServeError, ServerOptions,
@@ -203,7 +201,7 @@ where
     C: Fn(OwnedCall) -> F,
     F: Future,
 {
-    let span = CallSpan::of_incoming(&incoming);
+    let span = unstable::served_span(&incoming);
     let handling = span.enter(|| handler(incoming));
     async move {
         let mut handling = pin!(handling);

@@ -4,7 +4,6 @@ mod call;
 mod client;
 mod connect;
 mod handshake;
-mod kind;
 mod memory;
 mod option;
 mod reply;
@@ -14,16 +13,16 @@ mod session;
 mod stream;
 mod texts;
 
-use breezeway_proto::CallViolation;
+use breezeway_proto::{CallViolation, ErrorCode};
 
 use crate::carrier::LinkError;
+pub use crate::error_kind::ErrorKind;
 
 pub use call::CallError;
 pub use client::ClientError;
 pub use connect::ConnectError;
 pub use handshake::HandshakeError;
 pub(crate) use handshake::SMALLEST_SEND_BUFFER;
-pub use kind::ErrorKind;
 pub use memory::{SegmentError, Shortage};
 pub use option::OptionError;
 pub use reply::ReplyError;
@@ -31,6 +30,11 @@ pub use report::{Report, describe};
 pub use serve::ServeError;
 pub use session::SessionError;
 pub use stream::StreamError;
+
+/// Returns true if a handler may have run a request that failed with `code`.
+fn may_have_run(code: ErrorCode) -> bool {
+    !matches!(code, ErrorCode::NoSuchMethod | ErrorCode::Refused | ErrorCode::Overloaded)
+}
 
 /// Converts an error that ends a session, of its link or of its peer, into an error of calls and of
 /// serving.

@@ -74,6 +74,7 @@ mod carrier;
 mod client;
 mod connect;
 mod error;
+mod error_kind;
 mod exclusive;
 mod exclusive_server;
 mod foreign;

@@ -24,7 +24,6 @@ mod enabled {
     use std::fmt::Display;
 
     use super::CallOf;
-    use crate::session::OwnedCall;
 
     /// The span of one call.
     #[derive(Debug)]
@@ -61,13 +60,6 @@ mod enabled {
         /// Creates the span of a call that is made.
         pub(crate) fn of_client(method: u32, of: impl FnOnce() -> CallOf) -> Self {
             span_of!("client", method, of)
-        }
-
-        /// Creates the span of a call that is served in a task.
-        #[must_use]
-        pub fn of_incoming(call: &OwnedCall) -> Self {
-            let of = || CallOf { carrier: call.carrier(), times: call.handler_times() };
-            Self::of_server(call.method(), of)
         }
 
         /// Creates the span of a call that is served.

@@ -91,6 +91,14 @@ pub fn call_span(session: &Session, method: u32) -> CallSpan {
     session.span(method)
 }
 
+/// Returns the span of a call that is served in a task.
+#[cfg(feature = "spans")]
+#[must_use]
+pub fn served_span(call: &crate::OwnedCall) -> CallSpan {
+    let of = || crate::spans::CallOf { carrier: call.carrier(), times: call.handler_times() };
+    CallSpan::of_server(call.method(), of)
+}
+
 /// Replies like [`Call::reply`] to a call that is taken out of `place`. Fails if the place is
 /// empty.
 #[inline]

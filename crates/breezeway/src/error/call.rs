@@ -9,9 +9,9 @@ use breezeway_proto::{ErrorCode, printable};
 use breezeway_shm::{SendError, SocketError};
 use thiserror::Error;
 
-use super::kind::{self, ErrorKind};
 use super::memory::{SegmentError, Shortage};
 use super::texts::{BROKEN_PROTOCOL, ENDED_BY_TLS, SPACE_OF_ANOTHER_SESSION, too_much_metadata};
+use super::{ErrorKind, may_have_run};
 use crate::carrier::LinkError;
 use crate::carrier::tls::TlsError;
 use crate::violation::Violation;
@@ -148,7 +148,7 @@ impl CallError {
     /// be repeated without running twice, on another session if this one has ended.
     pub fn may_have_run(&self) -> bool {
         match self {
-            Self::Failed { code, .. } => kind::may_have_run(*code),
+            Self::Failed { code, .. } => may_have_run(*code),
             Self::TooLarge { .. }
             | Self::NoMemory { .. }
             | Self::Segment(_)

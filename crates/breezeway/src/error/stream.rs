@@ -3,8 +3,7 @@
 use breezeway_proto::ErrorCode;
 use thiserror::Error;
 
-use super::kind::{self, ErrorKind};
-use super::{CallError, Shortage};
+use super::{CallError, ErrorKind, Shortage, may_have_run};
 
 /// Error of sending or receiving on a stream.
 #[derive(Debug, Error)]
@@ -48,7 +47,7 @@ impl StreamError {
     /// stream can be opened again without running twice.
     pub fn may_have_run(&self) -> bool {
         match self {
-            Self::Reset(code) => kind::may_have_run(*code),
+            Self::Reset(code) => may_have_run(*code),
             Self::TooMany(_) => false,
             Self::Finished | Self::MetadataInTheMiddle | Self::DeadlinePassed(_) => true,
             Self::Session(error) => error.may_have_run(),

@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::error::ErrorKind;
+use crate::error_kind::ErrorKind;
 
 /// Error returned when a server could not take over from another one.
 #[derive(Debug, Error)]

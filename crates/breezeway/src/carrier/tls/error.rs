@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::error::ErrorKind;
+use crate::error_kind::ErrorKind;
 
 /// Error returned when TLS was not set up, or when a connection over it has ended.
 #[derive(Debug, Error)]

@@ -77,17 +77,12 @@ impl ErrorKind {
     }
 }
 
-/// Returns true if a handler may have run a request that failed with `code`.
-pub(super) fn may_have_run(code: ErrorCode) -> bool {
-    !matches!(code, ErrorCode::NoSuchMethod | ErrorCode::Refused | ErrorCode::Overloaded)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use super::super::{CallError, ClientError, ConnectError, ServeError, StreamError};
     use super::*;
+    use crate::error::{CallError, ClientError, ConnectError, ServeError, StreamError};
 
     #[test]
     fn kind_passes_through_errors_that_hold_others() {
