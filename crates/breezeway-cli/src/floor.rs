@@ -21,9 +21,10 @@ Examples:
                                          the bare ring: the cost of the ABI without the library
 
 Durations are medians, those of one-way rows and of hot slots means of a message. A side that \
-spins does so with a pause and without, and hot slots are 2, 4 and 8: the fastest counts. `floors` \
-divides a row by the cache-line round trips measured directly before and after it; a ? marks a row \
-during which the machine changed its speed, so that its ratio means nothing. Stop other work on the two CPUs first.";
+spins does so with a pause and without, and hot slots one-way are 2, 4 and 8: the fastest counts. \
+Returned slots are 16, all in flight. `floors` divides a row by the cache-line round trips \
+measured directly before and after it; a ? marks a row during which the machine changed its speed, \
+so that its ratio means nothing. Stop other work on the two CPUs first.";
 
 /// Measure the limits of this machine: bare round trips between two pinned processes
 #[derive(Debug, clap::Args)]

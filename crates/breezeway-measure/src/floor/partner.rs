@@ -39,7 +39,7 @@ pub enum Kind {
     RingOneWay,
     /// Large payload one way by the bare ring, in a few slots that stay in the caches.
     Slots,
-    /// Slots that the partner copies back, several in flight.
+    /// Sixteen slots that the partner copies back, all in flight.
     SlotsReturned,
     /// Both sides sleep on a futex.
     Futex,
@@ -132,7 +132,8 @@ impl Job {
             Kind::Futex | Kind::Unix | Kind::Tcp => &[false],
         };
         let slots: &[usize] = match self.kind {
-            Kind::Slots | Kind::SlotsReturned => &slots::COUNTS,
+            Kind::Slots => &slots::ONE_WAY,
+            Kind::SlotsReturned => &[slots::RETURNED],
             _ => &[1],
         };
         let ways = |&pause: &bool| slots.iter().map(move |&slots| Variant { pause, slots });
@@ -351,14 +352,16 @@ mod tests {
     }
 
     #[test]
-    fn spinning_row_has_two_variants_and_slots_three_counts() {
+    fn spinning_row_has_two_variants_and_one_way_slots_three_counts() {
         let pauses = |job: Job| job.variants().iter().map(|way| way.pause).collect::<Vec<_>>();
         for job in [Job::line(), Job::touched(1), Job::ring(), Job::ring_one_way()] {
             assert_eq!(pauses(job), [false, true], "{job}");
         }
         assert_eq!(Job::futex().variants().len(), 1);
-        let slots = Job::slots(Kind::Slots, 1).variants();
-        assert_eq!(slots.iter().map(|way| way.slots).collect::<Vec<_>>(), [2, 4, 8]);
+        let slots = |kind| Job::slots(kind, 1).variants().iter().map(|way| way.slots).collect();
+        let (one_way, returned): (Vec<_>, Vec<_>) =
+            (slots(Kind::Slots), slots(Kind::SlotsReturned));
+        assert_eq!((one_way, returned), (vec![2, 4, 8], vec![16]));
     }
 
     #[test]

@@ -14,8 +14,10 @@ use super::{SharedRings, Throughput, WORDS};
 use crate::pattern;
 use breezeway_os::clock;
 
-/// Numbers of slots that are tried; the best one counts.
-pub(crate) const COUNTS: [usize; 3] = [2, 4, 8];
+/// Numbers of slots that are tried one-way; the best one counts.
+pub(crate) const ONE_WAY: [usize; 3] = [2, 4, 8];
+/// Number of returned slots, as many as `breezeway bench` has messages in flight.
+pub(crate) const RETURNED: usize = 16;
 
 /// Slots begin at pages.
 const PAGE: usize = 4096;
