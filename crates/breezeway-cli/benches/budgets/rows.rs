@@ -55,9 +55,9 @@ const fn over_unix(name: &'static str, arguments: &'static [&'static str]) -> Ro
 }
 
 /// Small messages one way, against the same over the unix carrier.
-const fn small_over_unix(name: &'static str, wait: &'static str) -> Row {
+const fn small_over_unix(name: &'static str, wait: &'static str, budget: Budget) -> Row {
     let arguments = &["--pattern", "one-way", "--size", "40"];
-    Row { wait, ..over_unix(name, arguments) }
+    Row { wait, budget, ..over_unix(name, arguments) }
 }
 
 /// Untouched messages one way beside those of 64 KiB: as many a second, with no bound on the bytes
@@ -140,9 +140,9 @@ pub(crate) const ROWS: &[Row] = &[
     in_flight("16 in flight 64 KiB", &["--depth", "16", "--size", "65536"], 64 << 10),
     in_flight("16 in flight 1 MiB", &["--depth", "16", "--size", "1048576"], 1 << 20),
     in_flight("16 in flight 4 MiB", &["--depth", "16", "--size", "4194304"], 4 << 20),
-    small_over_unix("one-way 40 B, busy, over unix", "busy"),
-    small_over_unix("one-way 40 B, adaptive, over unix", "adaptive"),
-    small_over_unix("one-way 40 B, park, over unix", "park"),
+    small_over_unix("one-way 40 B, over unix", "busy", Budget::AtLeast(2.0)),
+    small_over_unix("one-way 40 B, adaptive, unix", "adaptive", Budget::Shown),
+    small_over_unix("one-way 40 B, park, over unix", "park", Budget::AtLeast(2.0)),
     over_unix("one-way 64 KiB, over unix", &["--pattern", "one-way", "--size", "65536"]),
     over_unix(
         "one-way 1 MiB, over unix",
