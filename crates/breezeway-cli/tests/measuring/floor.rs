@@ -116,7 +116,7 @@ fn wrong_cpus_are_refused_with_one_clear_line() {
 fn wrong_rows_sizes_and_times_are_refused() {
     refused(&["floor", "--only", "pipe"], &["pipe"]);
     refused(&["floor", "--size", "0"], &["0"]);
-    refused(&["floor", "--size", "99999999999"], &["99999999999", "1 byte to 1 GiB"]);
+    refused(&["floor", "--size", "99999999999"], &["99999999999", "1 byte to 64 MiB"]);
     refused(&["floor", "--size", "64 frogs"], &["64 frogs", "such as 65536, 256KiB"]);
     refused(&["floor", "--milliseconds", "0"], &["0"]);
     refused(&["floor", "--no-such-option"], &["--no-such-option", "--help"]);

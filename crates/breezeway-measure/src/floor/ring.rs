@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `echo` | 40 bytes in an entry there, and back |
 //! | `one_way` | 40 bytes in each entry, in batches |
-//! | `slots` | large payload in a few slots that stay in the caches, one-way and returned |
+//! | `slots` | large payload in slots that are used in turn, one-way and returned |
 
 mod ends;
 mod memory;

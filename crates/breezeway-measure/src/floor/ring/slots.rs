@@ -1,5 +1,5 @@
-//! Large payload in a few slots that are used in turn, so that they stay in the caches: written in
-//! full by the sender, described by an entry, and read in full by the receiver.
+//! Large payload in slots that are used in turn: written in full by the sender, described by an
+//! entry, and read in full by the receiver. The few slots of a one-way row stay in the caches.
 //!
 //! One-way, the receiver sums the payload up and gives the slot back by its release bit. Returned,
 //! it copies the payload into a slot of its own, which the measuring side compares; as many round
@@ -16,7 +16,7 @@ use breezeway_os::clock;
 
 /// Numbers of slots that are tried one-way; the best one counts.
 pub(crate) const ONE_WAY: [usize; 3] = [2, 4, 8];
-/// Number of returned slots, as many as `breezeway bench` has messages in flight.
+/// Number of returned slots: as many as the budgets have messages in flight.
 pub(crate) const RETURNED: usize = 16;
 
 /// Slots begin at pages.

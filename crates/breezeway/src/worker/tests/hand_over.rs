@@ -81,9 +81,10 @@ fn use_after_hand_over(wait: WaitPolicy, doorbells: usize) {
             call(&mut shared.lock().unwrap(), 0, &taker);
             blocking.done()
         };
-        while blocking_peer.view.try_next().is_none() {
+        eventually("the blocking call is answered", || {
             slow.step(&handler).unwrap();
-        }
+            blocking_peer.view.try_next().is_some()
+        });
         assert_eq!(inbox.sessions(), 1, "it was not handed over");
         drop(handler);
         let mut peer = Arc::into_inner(peer).unwrap().into_inner().unwrap();
