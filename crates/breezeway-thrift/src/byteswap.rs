@@ -349,7 +349,7 @@ pub(crate) fn ascii_text(bytes: &[u8]) -> Option<&str> {
 #[inline]
 pub(crate) fn short_utf8_text(bytes: &[u8]) -> Option<&str> {
     // SAFETY: bytes accepted by `is_short_utf8` are UTF-8: the tests of `utf8.rs` compare it with
-    // the standard library, with every edge of every byte at every place of a word.
+    // the standard library, with every edge of every byte at every place of a block.
     is_short_utf8(bytes).then(|| unsafe { std::str::from_utf8_unchecked(bytes) })
 }
 
